@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from predicted_traces import NEEDLESS, Mismatch, Predictor, alike, ir_value
 from stated_contracts import Stated, stated
 
 from lictor_ir.document import Document, ObligationKind
-from lictor_ir.errors import UnspecifiedError
+from lictor_ir.errors import DifferenceError, TooManyWaysError, UnspecifiedError
 from lictor_ir.evaluation.contract_truth import holds
+from lictor_ir.evaluation.following import Following
+from lictor_ir.evaluation.steps import Trace
 from lictor_ir.evaluation.traces import failed_obligations
 from lictor_ir.evaluation.traces import run as document_run
 from lictor_prove.errors import Rejected
@@ -40,6 +42,16 @@ class FalseProof(AssertionError):
 
 class Missed(AssertionError):
     """A run raises where the document has no obligation that fails."""
+
+
+def line_of(error: Exception) -> int:
+    """The line of a program that raised, the innermost one."""
+    at, line = error.__traceback__, 0
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == "<generated>":
+            line = at.tb_lineno
+        at = at.tb_next
+    return line
 
 
 def desk() -> Layer:
@@ -71,6 +83,23 @@ class Differential:
     layer: Layer
     tally: Counter[str] = field(default_factory=Counter[str])
     reasons: Counter[str] = field(default_factory=Counter[str])
+    source_lines: Sequence[str] = ()
+    """Of the program as it was read."""
+    program_lines: Sequence[str] = ()
+    """Of the program as it is run: the end of what was read, but for guarantees."""
+
+    def may_raise(self, document: Document, error: Exception) -> bool:
+        """Whether a value that is declared unknown, and may raise, is computed in the line that raised."""
+        from_end = len(self.program_lines) - line_of(error)
+        line = len(self.source_lines) - from_end
+        before_main = [
+            at for at, text in enumerate(self.program_lines, 1) if text.startswith("def main(")
+        ]
+        if before_main and line_of(error) < before_main[0]:
+            line -= sum(text.startswith("@lictor_layer") for text in self.source_lines)
+        return any(
+            each.may_raise and each.text.endswith(f"(line {line})") for each in document.unknowns
+        )
 
     def check(self, program: str, first: int, step: int, slack: int, seed: int) -> None:
         """One program: read, run, compared; guarantees are chosen by `first` and `step`."""
@@ -89,7 +118,9 @@ class Differential:
         guarantees = list({each.text: each for each in guarantees}.values())
         self.tally["programs"] += 1
         try:
-            document = self.read(self.source(program, guarantees))
+            source = self.source(program, guarantees)
+            self.source_lines, self.program_lines = source.splitlines(), program.splitlines()
+            document = self.read(source)
         except Rejected as refused:
             self.tally["rejected"] += 1
             self.reasons.update(reason.code for reason in refused.reasons)
@@ -121,6 +152,9 @@ class Differential:
 
     def predict(self, document: Document, done: Run, guarantees: Sequence[Stated]) -> None:
         """The document says exactly what happened, and an obligation fails exactly when the run failed."""
+        if document.unknowns:
+            self.follow(document, done)
+            return
         predictor = Predictor(done)
         try:
             predictor.follow(document)
@@ -145,6 +179,42 @@ class Differential:
             self.tally["needless obligations"] += 1
             return
         self.same_as_library(document, done, guarantees)
+
+    def follow(self, document: Document, done: Run) -> None:
+        """What happened fits the document, where unknowns decide; and it fails only where something may fail."""
+        self.tally["with unknowns"] += 1
+        try:
+            following = Following(document, {name: ir_value(x) for name, x in done.inputs.items()})
+            for call in done.calls:
+                given = {name: ir_value(value) for name, value in call.arguments.items()}
+                following.called(call.effect, given)
+                following.returned(ir_value(call.result))
+            traces = following.ended() if done.raised is None else following.traces
+        except TooManyWaysError:
+            self.tally["left open"] += 1
+            return
+        except DifferenceError as difference:
+            if done.refused:
+                # Behind a call that refuses, nothing is said.
+                return
+            raise Mismatch(f"{difference}; the run: {done.calls}, {done.raised!r}") from None
+        if done.raised is not None:
+            self.tally["raised"] += 1
+            if not self.may_raise(document, done.raised) and not any(
+                self.may_fail(document, trace) for trace in traces
+            ):
+                raise Missed(f"{done.raised!r} is raised, and nothing says that it may be")
+
+    def may_fail(self, document: Document, trace: Trace) -> bool:
+        """Whether an obligation fails, or rests on an unknown."""
+        for each in document.obligations:
+            alone = replace(document, obligations=(each,), guarantees=())
+            try:
+                if failed_obligations(replace(trace, document=alone)):
+                    return True
+            except UnspecifiedError:
+                return True
+        return False
 
     def same_as_library(self, document: Document, done: Run, guarantees: Sequence[Stated]) -> None:
         """The library's own oracle sees the same calls, and finds contracts kept where plain Python does."""
@@ -179,7 +249,11 @@ class Differential:
 
     def hold(self, proof: Proof, done: Run, guarantees: Sequence[Stated]) -> None:
         """Nothing that was proved is broken."""
-        if str(proof.verdict) == "proved" and (done.raised is not None or done.refused):
+        document = proof.ir.document if proof.ir is not None else None
+        raised = done.raised is not None and not (
+            document is not None and self.may_raise(document, done.raised)
+        )
+        if str(proof.verdict) == "proved" and (raised or done.refused):
             raise FalseProof(f"proved, and a run fails: {done.raised!r} {done.calls}")
         for each, result in zip(guarantees, proof.guarantees, strict=True):
             if str(result.verdict) != "proved":

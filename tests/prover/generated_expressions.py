@@ -220,7 +220,17 @@ class Expressions:
 
     def _str(self, scope: Scope, depth: int) -> str:
         one = self.expression(scope, STR, depth)
-        match self.number(0, 13):
+        match self.number(0, 16):
+            case 14:
+                method = self.pick(("upper()", "lower()", "strip()", "title()", "zfill(3)"))
+                return f"{one}.{method}"
+            case 15:
+                separator, at = self.pick(("", '" "')), self.pick(("0", "-1"))
+                return f"{one}.split({separator})[{at}]"
+            case 16:
+                number = self.expression(scope, self.pick((INT, FLOAT)), depth)
+                form = self.pick((">6", ".2f", ",", "6"))
+                return f'format({number}, "{form}")'
             case 0 | 1:
                 return f"({one} + {self.expression(scope, STR, depth)})"
             case 2:

@@ -109,6 +109,7 @@ class Writer(Oddities):
         kinds += ["nest", "maybe"]
         if not scope.in_rows:
             kinds += ["rows", "rows", "closure", "collected", "picked", "swept"]
+            kinds += ["while", "gathered", "gathered", "best", "first", "grouped"]
         elif len(scope.rows) == 1 and not scope.in_function:
             kinds.append("rows")
         if self._functions:
@@ -135,6 +136,11 @@ class Writer(Oddities):
             "collected": self._collected,
             "picked": self._picked,
             "swept": self._swept,
+            "while": self._while,
+            "gathered": self._gathered,
+            "best": self._best,
+            "first": self._first,
+            "grouped": self._grouped,
         }[kind](scope)
 
     def _effect(self, scope: Scope) -> None:
@@ -301,7 +307,7 @@ class Writer(Oddities):
     def _leave(self, scope: Scope) -> None:
         self.line(f"if {self.expression(scope, BOOL, 2)}:")
         self._depth += 1
-        self.line("continue" if scope.in_rows else self.pick(["continue", "break"]))
+        self.line(self.pick(["continue", "break"]))
         self._depth -= 1
 
     def _rows(self, scope: Scope) -> None:
@@ -317,13 +323,95 @@ class Writer(Oddities):
             rows = self.fresh("rows")
             self.line(f"{rows} = users()")
             self.line(f"for {row} in {rows}:")
-        inner = scope.inner(in_rows=True, in_loop=True, frozen=frozenset(scope.names))
+        # What a round leaves for the next one: most of the time, nothing.
+        frozen = scope.frozen if self.chance(2) else frozenset(scope.names)
+        inner = scope.inner(in_rows=True, in_loop=True, frozen=frozen)
         if counted or strings:
             inner.names[row] = INT if counted else STR
             inner.frozen |= {row}
         else:
             inner.rows = (*scope.rows, row)
         self._block(inner, self.number(1, 3))
+
+    def _while(self, scope: Scope) -> None:
+        """A loop that ends when an answer says so, or after a few rounds."""
+        count, most = self.fresh("v"), self.number(1, 4)
+        self.line(f"{count} = 0")
+        asked = self.pick(('is_allowed("a")', "number() > 0", "names()"))
+        self.line(f"while {count} < {most} and {asked}:")
+        inner = scope.inner(in_rows=True, in_loop=False, frozen=scope.frozen | {count})
+        inner.names[count] = INT
+        self._block(inner, self.number(1, 2))
+        self.line(f"    {count} += {self.number(1, 2)}")
+        scope.names[count] = INT
+
+    def _gathered(self, scope: Scope) -> None:
+        """A container that a loop over rows fills, and what is done with it."""
+        held, row, item = self.fresh("g"), self.fresh("row"), self.fresh("i")
+        column = self.pick(("email", "name", "age"))
+        kind = self.pick(("list", "set", "dict"))
+        inner = scope.inner(rows=(*scope.rows, row))
+        self.line(f"{held} = {'[]' if kind == 'list' else 'set()' if kind == 'set' else '{}'}")
+        other = self.fresh("g")
+        self.line(f"{other} = {held}")
+        self.line(f"for {row} in users():")
+        if self.chance(2):
+            self.line(f"    if {self.expression(inner, BOOL, 1)}:")
+            self.line(f"        {self.pick(('continue', 'break', 'pass'))}")
+        added = {
+            "list": f"{held}.append({row}.{column})",
+            "set": f"{held}.add({row}.{column})",
+            "dict": f"{held}[{row}.{column}] = {held}.get({row}.{column}, 0) + 1",
+        }[kind]
+        self.line(f"    {added}")
+        shown = f"str({item})" if column == "age" else item
+        source = self.pick((held, other, f"sorted({other})"))
+        self.line(f"for {item} in {source}:")
+        self.line(f"    send_email({shown}, str(len({held})))")
+        if kind == "list":
+            self.line(f"if {other}:")
+            self.line(f"    log(str({other}[{self.pick(('0', '-1'))}]))")
+
+    def _best(self, scope: Scope) -> None:
+        """The row that is remembered of all."""
+        best, row = self.fresh("b"), self.fresh("row")
+        self.line(f"{best} = None")
+        self.line(f"for {row} in users():")
+        self.line(f"    if {best} is None or {row}.age {self.pick(('<', '>='))} {best}.age:")
+        self.line(f"        {best} = {row}")
+        self.line(f"if {best} is not None:")
+        self.line(f"    send_email({best}.email, {best}.{self.pick(('name', 'email'))})")
+
+    def _first(self, scope: Scope) -> None:
+        """The first row of which something holds."""
+        row, name = self.fresh("row"), self.fresh("v")
+        inner = scope.inner(rows=(*scope.rows, row))
+        self.line(f"{name} = {self._text()}")
+        self.line(f"for {row} in users():")
+        self.line(f"    if {self.expression(inner, BOOL, 2)}:")
+        self.line(f"        {name} = {row}.{self.pick(('name', 'email'))}")
+        self.line("        break")
+        if self.chance(2):
+            self.line("else:")
+            self.line(f"    log({name})")
+        self.line(f"send_email({name}, {name})")
+        scope.names[name] = STR
+
+    def _grouped(self, scope: Scope) -> None:
+        """Rows in lists by what they have in common."""
+        groups, row, key, held = (self.fresh(each) for each in ("g", "row", "i", "h"))
+        self.line(f"{groups} = {{}}")
+        self.line(f"for {row} in users():")
+        if self.chance(2):
+            self.line(f"    {groups}.setdefault({row}.name, []).append({row})")
+        else:
+            self.line(f"    if {row}.name not in {groups}:")
+            self.line(f"        {groups}[{row}.name] = []")
+            self.line(f"    {groups}[{row}.name].append({row})")
+        self.line(f"for {key}, {held} in {groups}.items():")
+        self.line(f"    send_email({key}, str(len({held})))")
+        self.line(f"    for {row} in {held}:")
+        self.line(f"        log({row}.email + str(sum(r.age for r in {held})))")
 
     def _closure(self, scope: Scope) -> None:
         name = self.fresh("fun")

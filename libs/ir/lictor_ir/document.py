@@ -13,7 +13,7 @@ and whoever compares a run with its document admits any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -104,6 +104,16 @@ class Binder:
     """A list that a trusted call returned, or an int."""
 
 
+def shared_loops(one: Sequence[Binder], other: Sequence[Binder]) -> int:
+    """How many loops stand around both."""
+    count = 0
+    for ours, theirs in zip(one, other, strict=False):
+        if ours.index is not theirs.index:
+            break
+        count += 1
+    return count
+
+
 @dataclass(frozen=True, slots=True)
 class Performed:
     """An event that an atom performs."""
@@ -156,6 +166,9 @@ class Unknown:
     """The loops around the place where it is computed."""
     labels: tuple[str, ...] = ()
     """All that it is made of, as labels of arguments say it: calls, their columns, inputs; sorted."""
+    carried: tuple[str, ...] = ()
+    """What it is made of besides, and comes later in the list of atoms: calls of earlier iterations of its loops, or of
+    the loop whose rounds it counts. Said and sorted in the same way."""
     may_raise: bool = False
     """Computing it may raise: then the run ends there, as it does when a trusted call fails."""
 

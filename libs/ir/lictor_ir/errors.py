@@ -45,6 +45,14 @@ class DifferenceError(IrError):
     """A program does something else than its document says."""
 
 
+class BrokenPromiseError(DifferenceError):
+    """A trusted call returned what its document says that it does not."""
+
+
+class TooManyWaysError(DifferenceError):
+    """Nothing that was followed fits a run, and not everything was: it may be one of its document all the same."""
+
+
 class UnsupportedError(IrError):
     """A formula can't be lowered for a solver; what depends on it is `unknown`, never `proved`."""
 

@@ -11,7 +11,7 @@ What a trusted call makes of its arguments is that call's own: its result does n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -303,8 +303,9 @@ def _may_be(flow: Flow, schema: str, column: str, unknowns: _Made) -> bool:
     source, only = flow
     if isinstance(source, Result) and source.call in unknowns:
         # Labels name calls, not what they return: a column of that name may be of any schema.
-        made_of = unknowns[source.call].labels
-        of_calls = [each.partition(".")[2] for each in made_of if not each.startswith("input:")]
+        unknown = unknowns[source.call]
+        flowing = (*unknown.labels, *unknown.carried)
+        of_calls = [each.partition(".")[2] for each in flowing if not each.startswith("input:")]
         return any(each in ("", column) for each in of_calls)
     return isinstance(source, Result) and only in (None, column) and _holds(source.type, schema)
 
@@ -332,6 +333,19 @@ def labels(term: Term, inputs: Collection[str]) -> tuple[str, ...]:
             found.add(source.call if only is None else f"{source.call}.{only}")
         elif source.name in inputs:
             found.add(f"input:{source.name}" if only is None else f"input:{source.name}.{only}")
+    return tuple(sorted(found))
+
+
+def made_of(
+    terms: Iterable[Term], inputs: Collection[str], unknowns: Iterable[Unknown]
+) -> tuple[str, ...]:
+    """What an unknown is made of that is computed from these terms; of other unknowns, what they are made of."""
+    known = {each.id: each for each in unknowns}
+    found: set[str] = set()
+    for term in terms:
+        for label in labels(term, inputs):
+            unknown = known.get(label.partition(".")[0])
+            found.update((label,) if unknown is None else (*unknown.labels, *unknown.carried))
     return tuple(sorted(found))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from lictor_ir.contracts import All, Anything, Comparison, Contract, Count, Relation, field
 from lictor_ir.document import Atom, Document, Event, Fluent, Parameter, Schema
+from lictor_ir.evaluation.following import ObservedCall, follows
 from lictor_ir.evaluation.traces import failed_obligations
 from lictor_ir.evaluation.traces import run as run_document
 from lictor_ir.terms import apply, const, eq
@@ -212,6 +213,19 @@ def code_of(body: str, parameters: str = "", before: str = "") -> str:
     return rejection(program(body, parameters, before)).code
 
 
+ACCEPTED = ""
+"""In a table of codes: nothing of it is refused, what has no model is declared unknown."""
+
+
+def outcome_of(body: str, parameters: str = "", before: str = "") -> str:
+    """Why the body of a program is rejected, or ACCEPTED."""
+    try:
+        read(program(body, parameters, before))
+    except Rejected as refused:
+        return refused.reasons[0].code
+    return ACCEPTED
+
+
 # -- runs ------------------------------------------------------------------------------------------
 
 ANSWERS: Mapping[str, Sequence[Any]] = {
@@ -275,6 +289,41 @@ def concrete(source: str, inputs: Mapping[str, Any]) -> tuple[list[Call], Except
     except Exception as error:  # noqa: BLE001 -- whatever the program raises
         return done, error
     return done, None
+
+
+def fits(
+    document: Document, inputs: Mapping[str, Any], calls: Sequence[Call], error: Exception | None
+) -> str | None:
+    """How what a program did differs from its document, in which unknowns stand; None when it does not."""
+    answers = Answers()
+    observed: list[ObservedCall] = []
+    for effect, given in calls:
+        answer = answers.next(effect)
+        if effect == "users":
+            answer = [RowValue("UserRow", each) for each in answer]
+        arguments = {name: _as_ir(value) for name, value in given.items() if not _is_class(value)}
+        observed.append(ObservedCall(effect, arguments, answer))
+    difference = follows(document, inputs, observed, ended=error is None)
+    if difference is None and error is not None:
+        may_end = document.obligations or any(each.may_raise for each in document.unknowns)
+        return None if may_end else f"{error!r} is raised, and nothing says that it may be"
+    return difference
+
+
+def _is_class(value: Any) -> bool:
+    return isinstance(value, type)
+
+
+def _as_ir(value: Any) -> Any:
+    if isinstance(value, UserRow):
+        return RowValue("UserRow", dict(value))
+    if isinstance(value, list):
+        return [_as_ir(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_as_ir(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _as_ir(item) for key, item in value.items()}
+    return value
 
 
 def predicted(document: Document, inputs: Mapping[str, Any]) -> tuple[list[Call], bool]:

@@ -70,6 +70,7 @@ class Rehearser:
                         ),
                         "ended": run.ended,
                         "error": run.error,
+                        "line": run.line,
                     }
                 )
                 for run in seen.runs

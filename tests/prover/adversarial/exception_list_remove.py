@@ -1,4 +1,4 @@
-# not proved: the item may be missing
+# proved: the item may be missing: the run may end there, and nothing was sent
 import lictor_layer
 from tools.desk.trusted import contracts as c
 from tools.desk.trusted.effects import lookup

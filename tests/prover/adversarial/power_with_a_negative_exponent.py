@@ -7,5 +7,5 @@ from tools.desk.trusted.effects import send_email
 @lictor_layer.guarantee(c.none_sent())
 def main() -> None:
     n = 0 - 1
-    if 2 ** n > 0:
+    if 2**n > 0:
         send_email("eve@evil.com", "x")

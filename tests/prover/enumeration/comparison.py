@@ -110,8 +110,8 @@ def probe() -> Layer:
 
 
 def compared(combination: Combination) -> Difference | str:
-    """`rejected`, `accepted`, or `cautious` where the document demands more than Python does or leaves a value open:
-    then nothing is proved, or the run stops. Or what differs.
+    """`rejected`, `accepted`, or `unknown` where the document declares a value so; `cautious` where it demands more
+    than Python does or leaves a value open: then nothing is proved, or the run stops. Or what differs.
     """
     try:
         document = read_program(combination.source, name="enumerated.py", layer=probe())
@@ -121,10 +121,10 @@ def compared(combination: Combination) -> Difference | str:
         return Difference(combination, f"reading raises {error!r}")
     if FORBIDDEN.search("\n".join(combination.body)):
         return Difference(combination, "this must be refused")
-    outcome = "accepted"
+    outcome = "unknown" if document.unknowns else "accepted"
     for done in _runs(combination):
         try:
-            if _is_cautious(document, done):
+            if _is_cautious(combination, document, done):
                 outcome = "cautious"
         except Exception as error:  # noqa: BLE001 -- an evaluation that fails is one that differs
             return Difference(combination, f"{type(error).__name__}: {error}; {_told(done)}")
@@ -141,11 +141,15 @@ def _runs(combination: Combination) -> Sequence[Run]:
         ]
 
 
-def _is_cautious(document: Document, done: Run) -> bool:
+def _is_cautious(combination: Combination, document: Document, done: Run) -> bool:
     """Whether the document says less than what happened; raises when it says something else."""
     if isinstance(done.raised, MemoryError | RecursionError):
         return False
-    differential = Differential(probe())
+    differential = Differential(
+        probe(),
+        source_lines=combination.source.splitlines(),
+        program_lines=combination.text.splitlines(),
+    )
     try:
         differential.predict(document, done, ())
     except UnspecifiedError:

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from lictor_ir.document import Document
-from lictor_ir.errors import DifferenceError, IrError, TermError, UnspecifiedError
+from lictor_ir.errors import (
+    BrokenPromiseError,
+    DifferenceError,
+    IrError,
+    TermError,
+    TooManyWaysError,
+    UnspecifiedError,
+)
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
 from lictor_ir.evaluation.possible_run import PossibleRun
 from lictor_ir.evaluation.steps import NOT_RETURNED, Trace
@@ -24,8 +31,10 @@ from lictor_ir.values import Open, Value
 
 MAX_WAYS: Final = 64
 """Ways that are followed at once."""
-MAX_FORKS: Final = 10_000
+MAX_FORKS: Final = 2_000
 """Ways that are looked at for one call, until one fits."""
+FORKS_A_CALL: Final = 200
+"""The same for a whole run: so many more with each of its calls."""
 MAX_OTHERS: Final = 16
 """Calls that are compared after the first that fits; the nearest come first."""
 
@@ -42,6 +51,9 @@ class Following:
         except IrError as error:
             raise DifferenceError(f"the document can't be run: {error}") from None
         self._waits = False
+        self._left = MAX_FORKS
+        self._is_cut = False
+        """Whether ways were given up because there were too many."""
         self._row_classes = _row_classes(document)
 
     def called(
@@ -64,12 +76,14 @@ class Following:
             fits += found[: MAX_WAYS - len(fits)]
             others += bool(fits)
             if len(fits) >= MAX_WAYS or others > MAX_OTHERS:
+                self._is_cut = True
                 break
         self._ways = fits
         if not fits:
-            raise DifferenceError(_first(told))
+            raise self._parted(told)
         for way in fits:
             way.called(arguments)
+        self._left = max(self._left, 0) + FORKS_A_CALL
         self._waits = True
 
     def returned(self, value: Value) -> None:
@@ -91,7 +105,21 @@ class Following:
             raise DifferenceError(str(error)) from None
         self._ways = kept
         if not kept:
-            raise DifferenceError(_first(told))
+            raise BrokenPromiseError(_first(told))
+
+    @property
+    def traces(self) -> list[Trace]:
+        """What happened so far, in each way that the run may go."""
+        return [way.trace for way in self._ways]
+
+    @property
+    def sites(self) -> frozenset[str]:
+        """The atoms whose calls were made, whichever way the run goes."""
+        made = [{step.atom.id for step in way.trace.steps} for way in self._ways]
+        for way, calls in zip(self._ways, made, strict=True):
+            if self._waits and way.pending is not None:
+                calls.add(way.pending.atom.id)
+        return frozenset(set[str].intersection(*made)) if made else frozenset()
 
     def ended(self) -> list[Trace]:
         """The program is done: the runs of the document that it may have been."""
@@ -106,7 +134,7 @@ class Following:
                 told.append(f"the program ended, where {way.pending.atom.effect} should be called")
         self._ways = found
         if not found:
-            raise DifferenceError(_first(told))
+            raise self._parted(told)
         return [way.trace for way in found]
 
     def unkept(self) -> UnkeptGuarantee | None:
@@ -121,7 +149,7 @@ class Following:
     def _reached(self, told: list[str]) -> Iterator[PossibleRun]:
         """Each way at its next call or its end; of those that can't be followed, why."""
         todo = deque(self._ways)
-        left = MAX_FORKS
+        left = min(MAX_FORKS, self._left)
         while todo:
             way = todo.popleft()
             try:
@@ -133,10 +161,16 @@ class Following:
                 yield way
                 continue
             left -= len(forks)
+            self._left -= len(forks)
             if left < 0:
                 told.insert(0, "declared unknowns leave too many ways to follow")
+                self._is_cut = True
                 return
             todo.extend(forks)
+
+    def _parted(self, told: list[str]) -> DifferenceError:
+        """That no way fits; where not all were followed, the right one may be among the others."""
+        return (TooManyWaysError if self._is_cut else DifferenceError)(_first(told))
 
     def _fitting(
         self,
@@ -160,7 +194,9 @@ class Following:
             return []
         ways = [way]
         for name, value in arguments.items():
-            ways = [fit for each in ways for fit in each.given(name, value)][:MAX_WAYS]
+            found = [fit for each in ways for fit in each.given(name, value)]
+            self._is_cut |= len(found) > MAX_WAYS
+            ways = found[:MAX_WAYS]
             if not ways:
                 told.append(f"{name} of {effect} is not what it should be")
                 break

@@ -85,6 +85,17 @@ def _implied(term: Term, value: Value, evaluation: Evaluation) -> Iterator[tuple
         case "and" | "or" if value is (term.op == "and") or len(unknown) == 1:
             # All of them are as the whole is; or the one that is left decides it.
             yield from ((each, value) for each in unknown)
+        case "ite":
+            condition, then, otherwise = (evaluation.found(each) for each in term.args)
+            first, second, third = term.args
+            if isinstance(condition, bool):
+                yield (second if condition else third), value
+            elif not isinstance(otherwise, Open) and not is_same(otherwise, value):
+                yield first, True
+                yield second, value
+            elif not isinstance(then, Open) and not is_same(then, value):
+                yield first, False
+                yield third, value
         case "eq" if value is True and len(unknown) == 1:
             one, other = term.args
             # Of these types, equal values are the same.

@@ -6,7 +6,7 @@ document can be run beside a program, or against a record of what a program did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, cast
@@ -18,8 +18,8 @@ from lictor_ir.evaluation.learned_facts import LearnedFacts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.evaluation.value_types import check_value, is_same
-from lictor_ir.terms import App, Term, apply, const
-from lictor_ir.types import INT
+from lictor_ir.terms import App, Term, apply, const, results
+from lictor_ir.types import BOOL, INT
 from lictor_ir.validation.document import validate
 from lictor_ir.values import Open, RowValue, Value
 
@@ -27,6 +27,10 @@ MAX_STEPS: Final = 1_000_000
 """Calls and iterations of one run."""
 MAX_SILENT: Final = 1_000
 """Iterations in a row without a call, of a loop whose length is a declared unknown."""
+
+
+Chosen = Callable[[str, tuple[int, ...]], Value]
+"""A value for a declared unknown, by its id and iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class _Script:
     results: Mapping[str, Any]
     promises: Mapping[str, Sequence[Assumption]]
     """By the ids of calls."""
+    chosen: Chosen | None
+    unknowns: frozenset[str]
 
 
 class PossibleRun:
@@ -98,8 +104,12 @@ class PossibleRun:
         *,
         monitored: bool = False,
         most: int | None = None,
+        chosen: Chosen | None = None,
     ) -> PossibleRun:
-        """The beginning of every run for these inputs; `monitored`: its guarantees are held; `most`: of its steps."""
+        """The beginning of every run for these inputs; `monitored`: its guarantees are held; `most`: of its steps.
+
+        `chosen`: what declared unknowns are, where one run is to be imagined; then nothing forks.
+        """
         validate(document)
         for parameter in document.inputs:
             if parameter.name not in inputs:
@@ -111,9 +121,10 @@ class PossibleRun:
         for promise in document.assumptions:
             promises.setdefault(promise.call, []).append(promise)
         code = tuple(_code(document.atoms, 0, 0))
-        script = _Script(document, inputs, code, results, promises)
+        unknowns = frozenset(each.id for each in document.unknowns)
+        script = _Script(document, inputs, code, results, promises, chosen, unknowns)
         monitor = ContractMonitor(document) if monitored else None
-        facts = LearnedFacts() if document.unknowns else None
+        facts = LearnedFacts() if document.unknowns and chosen is None else None
         return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
 
     @property
@@ -135,9 +146,11 @@ class PossibleRun:
                     self.pending = self._prepared(here)
                     return None
                 if isinstance(truth, Open):
-                    if not truth.declared:
+                    condition = self._deciding(here.guard)
+                    if condition is None and not truth.declared:
                         raise UnspecifiedError(truth.why)
-                    return [*self._knowing(here.guard, True), *self._knowing(here.guard, False)]
+                    asked = here.guard if condition is None else condition
+                    return [*self._knowing(asked, True), *self._knowing(asked, False)]
                 self._at += 1
                 continue
             ways = self._enter(here) if isinstance(here, _Loop) else self._repeat(here)
@@ -267,6 +280,15 @@ class PossibleRun:
 
     # -- what a declared unknown decides ---------------------------------------------------------
 
+    def _deciding(self, guard: Term) -> Term | None:
+        """A declared truth value that is not known yet: once it is, what is open beside it may not matter."""
+        for read in sorted(results(guard), key=lambda each: each.call):
+            if read.type == BOOL and read.call in self._script.unknowns:
+                found = self._evaluation.found(read)
+                if isinstance(found, Open) and found.declared:
+                    return read
+        return None
+
     def _knowing(self, condition: Term, truth: bool) -> list[PossibleRun]:
         way = self._copy()
         return [way] if way._learns(condition, truth, way._evaluation) else []
@@ -348,7 +370,12 @@ class PossibleRun:
         return self._rounds[number - 1].evaluation if number else self._outside
 
     def _result(self, call: str, indices: tuple[int, ...]) -> Value | Open:
-        return result_of(self._script.document, self._returned, call, indices)
+        script = self._script
+        if script.chosen is not None and call in script.unknowns:
+            if (call, indices) not in self._returned:
+                self._returned[call, indices] = script.chosen(call, indices)
+            return self._returned[call, indices]
+        return result_of(script.document, self._returned, call, indices)
 
     def _copy(self) -> PossibleRun:
         facts = None if self._facts is None else self._facts.copy()

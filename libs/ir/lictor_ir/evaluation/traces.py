@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lictor_ir.document import Assumption, Document, Obligation
 from lictor_ir.errors import UnknownError
-from lictor_ir.evaluation.possible_run import PossibleRun
+from lictor_ir.evaluation.possible_run import Chosen, PossibleRun
 from lictor_ir.evaluation.steps import Trace, each_iteration
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.values import Value
@@ -21,15 +21,20 @@ Results = Callable[[str, tuple[int, ...], str, Mapping[str, Value]], Value]
 
 
 def run(
-    document: Document, inputs: Mapping[str, Value], results: Results, *, most: int | None = None
+    document: Document,
+    inputs: Mapping[str, Value],
+    results: Results,
+    *,
+    most: int | None = None,
+    chosen: Chosen | None = None,
 ) -> Trace:
-    """What happens for these inputs, when calls return these results.
+    """What happens for these inputs, when calls return these results, and declared unknowns are what is chosen.
 
     UnspecifiedError when what happens rests on a value that is left open, or takes more steps than `most`. A run in
     which an obligation fails (`failed_obligations`) or an assumption is broken (`broken_assumptions`) is none that
     guarantees speak about.
     """
-    way = PossibleRun.of(document, inputs, most=most)
+    way = PossibleRun.of(document, inputs, most=most, chosen=chosen)
     while True:
         if way.advance() is not None:
             raise UnknownError("a declared unknown decides which calls are made")

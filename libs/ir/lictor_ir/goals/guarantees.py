@@ -19,13 +19,14 @@ from lictor_ir.contracts import (
     SharesValue,
     Sum,
 )
+from lictor_ir.document import shared_loops
 from lictor_ir.errors import UnspecifiedError, UnsupportedError
 from lictor_ir.goals.aggregates import aggregate_goal
 from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.contract_strength import strength
 from lictor_ir.goals.fluents import at_end_goal
 from lictor_ir.goals.goal import Goal, GoalKind
-from lictor_ir.goals.occurrences import Occurrence, before, copied, facts, shared_loops
+from lictor_ir.goals.occurrences import Occurrence, before, copied, facts
 from lictor_ir.provenance import hidden_rows
 from lictor_ir.terms import (
     FALSE,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lictor_ir.contracts import FIELD_PREFIX, Relation
 from lictor_ir.covered_effects import covered_fields
-from lictor_ir.document import Atom, Binder, Document, Unknown
+from lictor_ir.document import Atom, Binder, Document, Unknown, shared_loops
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.provenance import ORIGIN_OPERATORS, resolve_origins
 from lictor_ir.terms import (
@@ -40,16 +40,6 @@ class Point:
     position: int
     binders: tuple[Binder, ...]
     indices: tuple[Term, ...]
-
-
-def shared_loops(one: Sequence[Binder], other: Sequence[Binder]) -> int:
-    """How many loops stand around both."""
-    count = 0
-    for ours, theirs in zip(one, other, strict=False):
-        if ours.index is not theirs.index:
-            break
-        count += 1
-    return count
 
 
 def before(one: Point, other: Point) -> Term:

@@ -230,6 +230,7 @@ def _unknowns_json(unknowns: Sequence[Unknown], table: TermWriter) -> Json:
             "text": unknown.text,
             "binders": _binders_json(unknown.binders, table),
             "labels": list(unknown.labels),
+            "carried": list(unknown.carried),
             "may_raise": unknown.may_raise,
         }
         for unknown in unknowns
@@ -402,7 +403,9 @@ class _Reader:
         )
 
     def unknown(self, value: Json, path: Path) -> Unknown:
-        fields = object_of(value, path, "id", "type", "text", "binders", "labels", "may_raise")
+        fields = object_of(
+            value, path, "id", "type", "text", "binders", "labels", "carried", "may_raise"
+        )
         if not isinstance(fields["may_raise"], bool):
             raise fail((*path, "may_raise"), "must be true or false")
         return Unknown(
@@ -411,6 +414,7 @@ class _Reader:
             text=text(fields["text"], (*path, "text")),
             binders=tuple_of(fields["binders"], (*path, "binders"), self.binder),
             labels=tuple_of(fields["labels"], (*path, "labels"), name),
+            carried=tuple_of(fields["carried"], (*path, "carried"), name),
             may_raise=fields["may_raise"],
         )
 

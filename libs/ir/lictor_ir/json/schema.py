@@ -168,6 +168,7 @@ def schema() -> Json:
                 text=_TEXT,
                 binders=binders,
                 labels=_list(_NAME),
+                carried=_list(_NAME),
                 may_raise={"type": "boolean"},
             )
         ),

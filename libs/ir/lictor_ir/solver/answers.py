@@ -145,7 +145,7 @@ class Filled:
         self._types = result_types(document)
         read = (*document.atoms, *document.unknowns)
         self._depths = {each.id: len(each.binders) for each in read}
-        self._unknowns = {each.id for each in document.unknowns}
+        self._unknowns = {each.id: each.type for each in document.unknowns}
         self._nodes: dict[tuple[str, bool, tuple[int, ...]], _Node] = {}
         for read in model.reads:
             self._place(read)
@@ -165,6 +165,10 @@ class Filled:
             likes = sorted(key for key in self._nodes if key[0] == call and key[1])
             node = self._nodes[likes[0]] if likes else None
         return self._value(node, self._types[call])
+
+    def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
+        """What the model takes a declared unknown for; Python may never compute that."""
+        return self._value(self._nodes.get((name, True, indices)), self._unknowns[name])
 
     def plain(self, type_: Type) -> Value:
         """A value of which the model says nothing."""

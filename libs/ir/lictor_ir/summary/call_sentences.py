@@ -56,7 +56,8 @@ class CallSentences:
         )
         for binder in unknown.binders:
             text += f", {self._loop(binder)}"
-        made_of = ", ".join(map(display.name, unknown.labels)) or "nothing that is named"
+        flowing = sorted({*unknown.labels, *unknown.carried})
+        made_of = ", ".join(map(display.name, flowing)) or "nothing that is named"
         text += f"; made of {made_of}"
         if unknown.may_raise:
             text += "; computing it may raise, and then the run ends there"

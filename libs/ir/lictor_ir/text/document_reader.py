@@ -249,9 +249,10 @@ class _Reader:
         type_ = self._scan.type()
         binders = self._loops()
         labels = self._separated(self._scan.string) if self._scan.takes("of") else []
+        carried = self._separated(self._scan.string) if self._scan.takes("carrying") else []
         may_raise = self._scan.takes("raises")
         self._unknowns.append(
-            Unknown(id_, type_, self._saying(), binders, tuple(labels), may_raise)
+            Unknown(id_, type_, self._saying(), binders, tuple(labels), tuple(carried), may_raise)
         )
         self._terms.results[id_] = type_
 

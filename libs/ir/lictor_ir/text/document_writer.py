@@ -152,6 +152,8 @@ class _Writer:
         line = f"unknown {spell_name(unknown.id)}: {unknown.type}{self._loops(unknown.binders)}"
         if unknown.labels:
             line += f" of {', '.join(map(quote, unknown.labels))}"
+        if unknown.carried:
+            line += f" carrying {', '.join(map(quote, unknown.carried))}"
         if unknown.may_raise:
             line += " raises"
         yield line + (f" says {quote(unknown.text)}" if unknown.text else "")

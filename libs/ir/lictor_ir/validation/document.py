@@ -322,7 +322,8 @@ def _check_binders(
             raise refuse((*here, "index"), "must be an int")
         if binder.index.name in inputs:
             raise refuse((*here, "index"), f"{binder.index.name} is an input")
-        rules.check(binder.over, (*here, "over"), replace(around, binders=tuple(binders[:at])))
+        scope = replace(around, binders=tuple(binders[:at]), counts_rounds=True)
+        rules.check(binder.over, (*here, "over"), scope)
         if not (isinstance(binder.over.type, ListOf) or binder.over.type == INT):
             raise refuse((*here, "over"), f"must be a list or a count, not {binder.over.type}")
 
@@ -353,14 +354,18 @@ class _Stated:
             scope = TermScope((), math.inf, number)
             _check_binders(unknown.binders, (*path, "binders"), scope, self._inputs, self._rules)
             self._check_loops(unknown.binders, path)
-            if list(unknown.labels) != sorted(set(unknown.labels)):
-                raise refuse((*path, "labels"), "must be sorted, each once")
+            for key, labels in (("labels", unknown.labels), ("carried", unknown.carried)):
+                if list(labels) != sorted(set(labels)):
+                    raise refuse((*path, key), "must be sorted, each once")
             for at, label in enumerate(unknown.labels):
                 source = label.partition(".")[0]
                 kind, _, name = source.rpartition(":")
                 known = self._inputs if kind == "input" else self._position if not kind else ()
                 if name not in known:
                     raise refuse((*path, "labels", at), f"{label} names no call and no input")
+            for at, label in enumerate(unknown.carried):
+                if label.partition(".")[0] not in self._position:
+                    raise refuse((*path, "carried", at), f"{label} names no call")
 
     def check(self) -> None:
         for number, assumption in enumerate(self._document.assumptions):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from lictor_ir import operators
-from lictor_ir.document import Binder, Document, Unknown
+from lictor_ir.document import Binder, Document, Unknown, shared_loops
 from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.json.regexes import check_size
 from lictor_ir.json.strict_reading import Path, spelled
@@ -31,6 +31,8 @@ class TermScope:
     position: float
     unknowns: float = math.inf
     """How many of the document's unknowns it may read."""
+    counts_rounds: bool = False
+    """Whether it says how often a loop runs: what happens in its rounds may decide that."""
 
 
 class TermRules:
@@ -50,7 +52,7 @@ class TermRules:
         self._members = {enum.name: frozenset(enum.members) for enum in document.enums}
         self._read_as: dict[str, Type] = {}
         self._well_made: set[Term] = set()
-        self._in_scope: dict[tuple[tuple[Var, ...], float], dict[Term, float]] = {}
+        self._in_scope: dict[tuple[tuple[Var, ...], float, bool], dict[Term, float]] = {}
 
     def _made(self, unknown: Unknown) -> int:
         calls = [label.partition(".")[0] for label in unknown.labels]
@@ -61,7 +63,11 @@ class TermRules:
         """Raise unless the term is well made and reads only what is in scope."""
         self._check_made(term, path)
         # What is right at one position is right at every later one, in the same loops.
-        place = (tuple(binder.index for binder in scope.binders), scope.unknowns)
+        place = (
+            tuple(binder.index for binder in scope.binders),
+            scope.unknowns,
+            scope.counts_rounds,
+        )
         right = self._in_scope.setdefault(place, {})
         seen: dict[Term, float] = {}
         stack = [term]
@@ -120,6 +126,7 @@ class TermRules:
                 raise refuse(path, f"reads {term.call}, which is declared later")
             if self._computed[at] > scope.position:
                 raise refuse(path, f"reads {term.call} before what it is made of happened")
+            self._check_carried(unknown, path, scope)
             self._check_indices(term, unknown.binders, path, scope)
             if term.type != unknown.type:
                 raise refuse(path, f"reads {term.call} as {term.type}; it is {unknown.type}")
@@ -131,6 +138,16 @@ class TermRules:
             raise refuse(path, f"reads the result of {term.call} before that call happened")
         self._check_indices(term, atom.binders, path, scope)
         self._check_result_type(term, self._results.get(atom.effect), path)
+
+    def _check_carried(self, unknown: Unknown, path: Path, scope: TermScope) -> None:
+        """What earlier iterations left is there inside of their loop; behind it, when all of it has happened."""
+        for label in () if scope.counts_rounds else unknown.carried:
+            position, atom = self._atoms.get(label.partition(".")[0], (math.inf, None))
+            shared = 0 if atom is None else shared_loops(unknown.binders, atom.binders)
+            if position >= scope.position and shared_loops(unknown.binders, scope.binders) < max(
+                shared, 1
+            ):
+                raise refuse(path, f"reads {unknown.id} before what it is made of happened")
 
     def _check_indices(
         self, term: Result, binders: tuple[Binder, ...], path: Path, scope: TermScope

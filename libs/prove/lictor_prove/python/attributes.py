@@ -13,21 +13,28 @@ from types import NoneType
 from typing import Final, NoReturn
 
 from lictor_prove.python.kinds import Kind, kind_of
+from lictor_prove.python.machine.control_paths import Store
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     MethodV,
     PatternV,
+    Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     described,
     known,
 )
+from lictor_prove.python.operations import (
+    builtin_functions,
+    format_strings,
+    stdlib_functions,
+    unknown_containers,
+)
 from lictor_prove.python.operations import container_methods as held
-from lictor_prove.python.operations import format_strings, stdlib_functions
 from lictor_prove.python.operations import string_methods as text
 from lictor_prove.python.operations.conversions import Args
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import Raises, Unmodelled, refuse
 
 Function = Callable[[Machine, SymbolicValue, Args], SymbolicValue]
 NamingFunction = Callable[
@@ -87,6 +94,11 @@ def call(
     if isinstance(found, NamingMethod):
         return found.function(machine, method.owner, args, keywords)
     assert isinstance(found, Method)
+    function = found.function
+    owner = method.owner
+    if isinstance(owner, Ref):
+        other = unknown_containers.METHODS.get((kind, name))
+        function = _in_unknown(function, other) if other is not None else function
     if keywords:
         refuse(
             "method.keywords",
@@ -99,7 +111,30 @@ def call(
             f"{kind}.{name} is supported with {found.least} to {found.most} arguments, not {len(args)}",
             "Pass them so.",
         )
-    return found.function(machine, method.owner, args)
+    return function(machine, owner, args)
+
+
+def _in_unknown(exact: Function, other: unknown_containers.Method) -> Function:
+    """The method, where a container holds what is known; else what is known of it all the same."""
+
+    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+        assert isinstance(owner, Ref)
+        if unknown_containers.is_unknown(machine, owner):
+            return other(machine, owner, args)
+        mark, base = machine.mark(), machine.store
+        machine.store = Store(base)
+        try:
+            value = exact(machine, owner, args)
+        except Unmodelled:
+            if not machine.declares_unknowns:
+                raise
+            machine.go_back(mark)
+            return other(machine, owner, args)
+        base.written.update(machine.store.written)
+        machine.store = base
+        return value
+
+    return of
 
 
 def _missing(kind: Kind, owner: SymbolicValue, name: str) -> NoReturn:
@@ -116,7 +151,6 @@ def _missing(kind: Kind, owner: SymbolicValue, name: str) -> NoReturn:
 
 
 _INSTEAD: Final = {
-    (Kind.LIST, "sort"): "Use sorted(…).",
     (Kind.SET, "pop"): "Which item a set gives is not defined: use a list, or sorted(…).",
     (Kind.DICT, "popitem"): "Use pop with a key.",
 }
@@ -208,6 +242,7 @@ ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.LIST, "pop"): Method(0, 1, held.pop),
     (Kind.LIST, "remove"): Method(1, 1, held.remove),
     (Kind.LIST, "reverse"): Method(0, 0, held.reverse),
+    (Kind.LIST, "sort"): NamingMethod(builtin_functions.sort),
     (Kind.TUPLE, "count"): Method(1, 1, held.count),
     (Kind.TUPLE, "index"): Method(1, 1, held.index),
     (Kind.DICT, "clear"): Method(0, 0, held.clear),

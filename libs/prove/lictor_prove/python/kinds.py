@@ -33,6 +33,7 @@ from lictor_prove.python.machine.symbolic_values import (
     ContractV,
     ForeignV,
     FunctionV,
+    Hole,
     LanguageV,
     LiteralV,
     MatchV,
@@ -166,7 +167,8 @@ def entry_of_pair(
 Group = Kind | Iterable[Kind]
 
 
-def _members(group: Group) -> tuple[Kind, ...]:
+def members(group: Group) -> tuple[Kind, ...]:
+    """The kinds of a group."""
     return (group,) if isinstance(group, Kind) else tuple(group)
 
 
@@ -174,7 +176,7 @@ def by_kind(rows: Mapping[Kind | tuple[Kind, ...], T]) -> dict[Kind, T]:
     """A table whose rows may stand for several kinds, one row for each."""
     found = dict[Kind, T]()
     for group, entry in rows.items():
-        for kind in _members(group):
+        for kind in members(group):
             found.setdefault(kind, entry)
     return found
 
@@ -183,8 +185,8 @@ def by_pair(rows: Iterable[tuple[Group, Group, T]]) -> dict[tuple[Kind, Kind], T
     """The same for two operands; the first row that fits a pair is taken."""
     found = dict[tuple[Kind, Kind], T]()
     for left, right, entry in rows:
-        for one in _members(left):
-            for other in _members(right):
+        for one in members(left):
+            for other in members(right):
                 found.setdefault((one, other), entry)
     return found
 
@@ -223,7 +225,7 @@ def kind_of(machine: Machine, value: SymbolicValue) -> Kind:
         case Sym():
             return kind_of_type(value.type)
         case Ref():
-            return Kind(machine.content(value).kind)
+            return Kind(machine.stored(value).kind)
         case SequenceV() | OnceV():
             return Kind(value.kind)
         case BuiltinV(name):
@@ -254,6 +256,7 @@ KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     UnionV: Kind.ANY,
     Unbound: Kind.ANY,
     Poison: Kind.ANY,
+    Hole: Kind.ANY,
 }
 
 

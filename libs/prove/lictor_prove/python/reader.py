@@ -119,7 +119,7 @@ class _Program(InterpreterHooks):
     def __init__(self, source: ProgramSource, layer: Layer) -> None:
         self.source = source
         self.module = Module(layer)
-        self.machine = Machine(self)
+        self.machine = Machine(self, declares_unknowns=True)
         self._trusted = TrustedCalls(condition, promised, ())
         self._evaluated: set[tuple[ast.Call, Via]] = set()
         """The calls that some path leads to, and how."""
@@ -169,7 +169,8 @@ class _Program(InterpreterHooks):
         guarantees = read_guarantees(self.module, main, self.source)
         inputs = self._inputs(main)
         self._trusted = TrustedCalls(condition, promised, [each.name for each in inputs])
-        machine.taken = {each.name for each in inputs}
+        machine.inputs = frozenset(each.name for each in inputs)
+        machine.taken = set(machine.inputs)
         frame = Frame(machine.fresh_id(), machine.frames[0], local_names(main))
         machine.frames[frame.id] = frame
         machine.frame = frame
@@ -206,8 +207,13 @@ class _Program(InterpreterHooks):
         # A trusted function may be called by a name that the program gave it.
         found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
         spots = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
+        raising = (machine.span_of.get(each.id) for each in machine.unknowns if each.may_raise)
         return ProgramShape(
-            spots, tuple(machine.branches), machine.via_of, tuple(self._trusted.unread)
+            spots,
+            tuple(machine.branches),
+            machine.via_of,
+            tuple(span for span in raising if span is not None),
+            tuple(self._trusted.unread),
         )
 
     def _meaning(self, node: ast.expr) -> SymbolicValue | None:

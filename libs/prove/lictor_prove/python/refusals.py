@@ -18,6 +18,10 @@ class SubsetRefusal(Exception):
         """Where; None means where the machine stands."""
 
 
+class Unmodelled(SubsetRefusal):
+    """An operation that Python has for these operands and that has no exact model: its result may be unknown."""
+
+
 class Raises(Exception):
     """The operation raises for these operands, whatever their values are.
 
@@ -34,6 +38,11 @@ class Raises(Exception):
 def refuse(code: str, message: str, remedy: str, node: ast.AST | None = None) -> NoReturn:
     """Stop reading the program."""
     raise SubsetRefusal(code, message, remedy, node)
+
+
+def unmodelled(code: str, message: str, remedy: str) -> NoReturn:
+    """Stop reading the program, unless the table of unknown results has the operation."""
+    raise Unmodelled(code, message, remedy)
 
 
 MAX_SOURCE_BYTES: Final = 512 * 1024

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from lictor_ir.document import Document
-from lictor_ir.solver.answers import result_types
+from lictor_ir.solver.answers import Filled, SolverModel, result_types
 from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import (
     BOOL,
@@ -30,8 +30,12 @@ from lictor_ir.types import (
     Type,
 )
 from lictor_ir.values import EnumValue, RowValue, Value
-from lictor_prove.proof.kept_answers import promised_answers
+from lictor_prove.proof.kept_answers import kept_results, promised_answers
+from lictor_prove.rehearsal.orders import Answer
+from lictor_prove.written_values import written
 
+MORE: Final = 4
+"""Answers of one function, for calls that nobody foresees."""
 MAX_CONSTANTS: Final = 40
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
 _SIZES: Final = (0, 1, 1, 2, 3)
@@ -74,6 +78,7 @@ class ValuePool:
         self.document = document
         self.types: Mapping[str, Type] = result_types(document)
         self.promised = promised_answers(document)
+        self.unknowns: Mapping[str, Type] = {each.id: each.type for each in document.unknowns}
         self._schemas = {each.name: each.columns for each in document.schemas}
         self._enums = {each.name: each.members for each in document.enums}
         stated = (
@@ -197,6 +202,26 @@ def _around(value: object) -> tuple[bool | int | float | str, ...]:
             return ()
 
 
+class Values(Protocol):
+    """The inputs and answers of one run, and what unknowns may be in it."""
+
+    inputs: dict[str, Value]
+
+    def result(
+        self, call: str, indices: tuple[int, ...], effect: str, arguments: Mapping[str, Value]
+    ) -> Value:
+        """What a call answers."""
+        ...
+
+    def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
+        """What a declared unknown may be: Python computes it."""
+        ...
+
+    def more_answers(self) -> tuple[Answer, ...]:
+        """Answers for calls that nobody foresees."""
+        ...
+
+
 class ChosenRun:
     """The inputs and answers of one run."""
 
@@ -240,6 +265,28 @@ class ChosenRun:
     def _drawn(self, type_: Type) -> Value:
         return self._pool.drawn(type_, self._random, self._seen, self._aimed)
 
+    def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
+        """What a declared unknown may be: Python computes it."""
+        del indices
+        type_ = self._pool.unknowns[name]
+        if type_ == INT:
+            return self._random.choice(_FEW)
+        return self._drawn(type_)
+
+    def more_answers(self) -> tuple[Answer, ...]:
+        """Answers for calls that nobody foresees: some for each function that the document calls."""
+        made: list[Answer] = []
+        for atom in {atom.effect: atom for atom in self._pool.document.atoms}.values():
+            indices, before = tuple(0 for _ in atom.binders), self._corner
+            for number in range(MORE):
+                # Something empty or false and something true are among them: a loop waits for one of them.
+                self._corner = CORNERS[number] if number < 2 else before
+                self._returned.pop((atom.id, indices), None)
+                answer = self.result(atom.id, indices, atom.effect, {})
+                made.append(Answer(atom.effect, written(answer)))
+            self._corner = before
+        return tuple(made)
+
     def _value(self, type_: Type) -> Value:
         self.is_open |= type_ != NONE
         value = (
@@ -256,3 +303,27 @@ class ChosenRun:
                 self._seen.append(len(value))  # pyright: ignore[reportUnknownArgumentType]
             elif type(value) in (int, float, str):
                 self._seen.append(value)
+
+
+class SolvedRun:
+    """The inputs and answers that a solver found."""
+
+    def __init__(self, pool: ValuePool, model: SolverModel) -> None:
+        self._filled = Filled(pool.document, model)
+        self._others = ChosenRun(pool, 1, Random(0))
+        self.inputs: dict[str, Value] = self._filled.inputs
+        self._result = kept_results(pool.document, self._filled)
+
+    def result(
+        self, call: str, indices: tuple[int, ...], effect: str, arguments: Mapping[str, Value]
+    ) -> Value:
+        """What a call answers."""
+        return self._result(call, indices, effect, arguments)
+
+    def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
+        """What the solver takes a declared unknown for: Python computes it."""
+        return self._filled.unknown(name, indices)
+
+    def more_answers(self) -> tuple[Answer, ...]:
+        """Answers for calls that nobody foresees."""
+        return self._others.more_answers()

@@ -14,6 +14,7 @@ from typing import Final, cast
 from lictor_prove.errors import Reason
 from lictor_prove.proof.result import Proof, Rehearsal
 from lictor_prove.python.operations.whole_floats import SMALL
+from lictor_prove.rehearsal.followed_runs import FollowedRun, followed
 from lictor_prove.rehearsal.orders import (
     Answer,
     Observation,
@@ -58,11 +59,20 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
         observation = replace(observation, runs=(), refused=_other_python(proof, observation))
     difference = plan.contradiction and f"the prover contradicts itself: {plan.contradiction}"
     compared: list[PredictedRun] = []
+    outside = 0
     for number, (planned, predicted, observed) in enumerate(
         zip(plan.order.runs, plan.predicted, observation.runs, strict=False), 1
     ):
         if difference:
             break
+        if predicted.is_guess:
+            run = _followed(proof, plan, number, planned, predicted, observed)
+            difference = run.difference
+            if run.is_outside:
+                outside += 1
+            elif not _is_cut(observed) and not run.is_open:
+                compared.append(_as_reached(plan, planned, predicted, observed, run))
+            continue
         difference = _difference(number, planned, predicted, observed, plan.order.outline)
         if not _is_cut(observed):
             compared.append(predicted)
@@ -73,7 +83,10 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
     if difference:
         return _distrusted(replace(proof, timings=timings), difference)
     return replace(
-        proof, plan=None, timings=timings, rehearsal=_rehearsal(plan, compared, observation)
+        proof,
+        plan=None,
+        timings=timings,
+        rehearsal=_rehearsal(plan, compared, observation, outside),
     )
 
 
@@ -82,7 +95,43 @@ def not_rehearsed(proof: Proof, why: str) -> Proof:
     return replace(proof, plan=None, rehearsal=Rehearsal(refused=why))
 
 
-def _rehearsal(plan: Plan, compared: Sequence[PredictedRun], observation: Observation) -> Rehearsal:
+def _followed(
+    proof: Proof,
+    plan: Plan,
+    number: int,
+    planned: PlannedRun,
+    predicted: PredictedRun,
+    observed: ObservedRun,
+) -> FollowedRun:
+    """A run in which declared unknowns decide, held against the document."""
+    assert proof.ir is not None, "what is proved has a document"
+    run = followed(proof.ir.document, planned, observed, plan.raising)
+    if not run.difference:
+        return run
+    ends = "completed" if planned.fails_at is None else "failed"
+    told = _told(number, len(observed.calls), planned, predicted, observed, ends)
+    return replace(run, difference=f"{run.difference}\n{told}")
+
+
+def _as_reached(
+    plan: Plan,
+    planned: PlannedRun,
+    predicted: PredictedRun,
+    observed: ObservedRun,
+    run: FollowedRun,
+) -> PredictedRun:
+    """What the run reached: the sites of its calls, and the outcomes it was chosen for if it went as foreseen."""
+    foreseen = not _difference(0, replace(planned, answers=()), predicted, observed, {})
+    return replace(
+        predicted,
+        sites=frozenset(plan.site_of[call] for call in run.sites if call in plan.site_of),
+        outcomes=predicted.outcomes if foreseen else frozenset(),
+    )
+
+
+def _rehearsal(
+    plan: Plan, compared: Sequence[PredictedRun], observation: Observation, outside: int
+) -> Rehearsal:
     sites = frozenset[int]().union(*(each.sites for each in compared))
     outcomes = frozenset[int]().union(*(each.outcomes for each in compared))
     missing = set(range(len(plan.sites))) - sites - plan.sites_unreachable
@@ -96,7 +145,7 @@ def _rehearsal(plan: Plan, compared: Sequence[PredictedRun], observation: Observ
     elif not refused and missing:
         lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
         refused = f"no run reached the call in line {lines}"
-    elif not refused and len(compared) < len(plan.predicted):
+    elif not refused and len(compared) + outside < len(plan.predicted):
         # What would have come is not known, and a program can arrange that it is just what differs.
         refused = f"only {len(compared)} of {len(plan.predicted)} runs came to their end{_first_limit(observation)}"
     return Rehearsal(

@@ -87,6 +87,7 @@ def _run_json(run: ObservedRun) -> Json:
         "calls": [{"effect": each.effect, "arguments": each.arguments} for each in run.calls],
         "ended": run.ended,
         "error": run.error,
+        "line": run.line,
     }
 
 
@@ -101,7 +102,8 @@ def run_of(told: Json) -> ObservedRun:
         ObservedCall(_text(each["effect"]), _dict(each["arguments"]))
         for each in _list(told["calls"])
     )
-    return ObservedRun(calls, _one_of(told["ended"], _ENDS), _text(told["error"])[:MAX_ERROR])
+    ended, error = _one_of(told["ended"], _ENDS), _text(told["error"])[:MAX_ERROR]
+    return ObservedRun(calls, ended, error, _number(told["line"]))
 
 
 def run_lines(data: bytes) -> tuple[ObservedRun, ...]:
@@ -121,10 +123,14 @@ def _planned(told: Json) -> PlannedRun:
     fails_at = told["fails_at"]
     if not (fails_at is None or type(fails_at) is int):
         raise TypeError("fails_at is no number")
+    in_order = told["in_order"]
+    if type(in_order) is not bool:
+        raise TypeError("in_order is no bool")
     return PlannedRun(
         _dict(told["inputs"]),
         tuple(Answer(_text(each["effect"]), each["result"]) for each in _list(told["answers"])),
         fails_at,
+        in_order,
     )
 
 
@@ -164,6 +170,12 @@ def _is_deep(value: Json) -> bool:
 def _text(value: Json) -> str:
     if type(value) is not str:
         raise TypeError("a text is none")
+    return value
+
+
+def _number(value: Json) -> int:
+    if type(value) is not int:
+        raise TypeError("a number is none")
     return value
 
 

@@ -7,7 +7,7 @@ written as `lictor_prove.written_values` writes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,15 +24,26 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run of the program: inputs, and the answers of its trusted calls in the order in which they are made.
+    """One run of the program: inputs, and the answers of its trusted calls.
 
-    A stage stops a run at a call beyond the last answer, or of another effect: what it would return is not known.
+    A stage stops a run at a call that has no answer: what it would return is not known.
     """
 
     inputs: Mapping[str, Json]
     answers: tuple[Answer, ...]
     fails_at: int | None = None
     """The number of the call that raises instead of returning, from 0; None when all return."""
+    in_order: bool = True
+    """Whether the calls are known: each has the answer at its place. Else those of one effect have its answers in turn,
+    from the first again after the last; and arguments are reported as they are, not by their hashes."""
+
+    def answer(self, effect: str, made: Sequence[str]) -> Answer | None:
+        """The answer of the next call; `made`: the effects of the calls before it."""
+        if self.in_order:
+            answers = self.answers[len(made) : len(made) + 1]
+            return answers[0] if answers and answers[0].effect == effect else None
+        own = [each for each in self.answers if each.effect == effect]
+        return own[list(made).count(effect) % len(own)] if own else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class ObservedRun:
     or size."""
     error: str = ""
     """Type and message of what was raised, or which limit."""
+    line: int = 0
+    """Where in the program it was raised; 0 when that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,27 +13,31 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from lictor_ir.document import Document, Obligation, ObligationKind, Span
-from lictor_ir.errors import IrError
+from lictor_ir.errors import IrError, UnspecifiedError
 from lictor_ir.evaluation.contract_monitor import ContractMonitor
 from lictor_ir.evaluation.steps import Trace
-from lictor_ir.evaluation.traces import Results, run
+from lictor_ir.evaluation.traces import run
 from lictor_ir.goals import Goal, GoalKind, completed, stated_goals
 from lictor_ir.goals.builder import Builder
-from lictor_ir.solver.answers import Conclusion, Filled
+from lictor_ir.solver.answers import Conclusion
 from lictor_ir.solver.z3_process import decide
 from lictor_ir.terms import FALSE, Const, postorder
-from lictor_ir.values import Value
 from lictor_prove.errors import ValueRefused
-from lictor_prove.proof.kept_answers import kept_results
 from lictor_prove.python.machine.program_shape import ProgramShape
 from lictor_prove.python.syntax.walking import nodes_below
-from lictor_prove.rehearsal.chosen_values import MAX_CONSTANTS, ChosenRun, ValuePool
+from lictor_prove.rehearsal.chosen_values import (
+    MAX_CONSTANTS,
+    ChosenRun,
+    SolvedRun,
+    ValuePool,
+    Values,
+)
 from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
 from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
@@ -49,9 +53,9 @@ MAX_KEPT: Final = 36
 """Of them, runs to the end."""
 FIRST: Final = 5
 """Runs that are kept whatever they reach, if they differ."""
-FIRST_IF_FOLDED: Final = 24
+FIRST_IF_UNCERTAIN: Final = 24
 """The same, where a site or an outcome folded away: no run of the document aims there, and if that is wrong, Python
-comes there with values that stand in the program."""
+comes there with values that stand in the program. And where unknowns decide what a run reaches."""
 LEAST: Final = 3
 """What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
@@ -81,6 +85,9 @@ class PredictedRun:
     """The call sites that it reaches, by their numbers."""
     outcomes: frozenset[int]
     """The branch outcomes that it was chosen for, by their numbers."""
+    is_guess: bool = False
+    """Whether it rests on values that the document declares unknown: Python may do something else that the document
+    says, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,10 @@ class Plan:
     """Why less was planned than a rehearsal needs: a long program must not get by with a single run."""
     contradiction: str = ""
     """A run that evaluation takes to break what is proved: then the prover contradicts itself."""
+    site_of: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The number of the site that each atom stands at."""
+    raising: tuple[Span, ...] = ()
+    """Where a value is computed that is declared unknown, and may raise."""
     seed: str = ""
     """Where its random values come from: with it, the same runs can be planned again."""
     ms: float = 0.0
@@ -153,6 +164,7 @@ class _Planning:
         self._end = end
         self._places = Places(document, shape)
         self._monitor = ContractMonitor(document)
+        self._pool = ValuePool(document, (), ())
         self._kept: list[_Kept] = []
         self._made: set[str] = set()
         self._is_narrow = False
@@ -170,8 +182,9 @@ class _Planning:
         """Runs with chosen values, until everything is reached or nothing new comes."""
         document = self._document
         conditions = [each.condition for each in self._shape.branches[:1_000]]
-        pool = ValuePool(document, conditions, literals)
-        first = FIRST_IF_FOLDED if self._places.has_folded else FIRST
+        pool = self._pool = ValuePool(document, conditions, literals)
+        uncertain = self._places.has_folded or bool(document.unknowns)
+        first = FIRST_IF_UNCERTAIN if uncertain else FIRST
         for number in range(max(TRIES, TRIES_EACH * len(self._places.open()))):
             if number and self._is_late:
                 if number < LEAST:
@@ -186,7 +199,7 @@ class _Planning:
                 constants = literals[:MAX_CONSTANTS] if aimed is None else self._constants(aimed)
             chosen = ChosenRun(pool, number, random, constants)
             keep = number < first or self._has_too_few
-            is_run = self._try(chosen.inputs, chosen.result, keep=keep)
+            is_run = self._try(chosen, keep=keep)
             self._is_narrow |= chosen.is_changed or not is_run
             if not chosen.is_open:
                 # Nothing was chosen: all runs are alike.
@@ -202,31 +215,54 @@ class _Planning:
         terms = islice(postorder(*(guard for guard, _, _ in ways)), MAX_TERMS)
         return [term.value for term in terms if isinstance(term, Const)]
 
-    def _try(self, inputs: Mapping[str, Value], results: Results, *, keep: bool) -> bool:
+    def _try(self, chosen: Values, *, keep: bool) -> bool:
         """Keep the run of these values, if it is one and is worth it; whether it is one."""
+        document = self._document
         try:
-            trace = run(self._document, inputs, results)
-            if first_broken(trace, self._document.assumptions) is not None:
-                return False
-            failed = first_broken(trace, self._document.obligations)
-            if failed is not None:
-                self._contradict(trace, f"{failed.text} does not hold")
+            trace = run(
+                document,
+                chosen.inputs,
+                chosen.result,
+                chosen=chosen.unknown if document.unknowns else None,
+            )
+            if self._is_broken(trace):
                 return False
             places = frozenset(self._places.of(trace))
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
             planned_run, calls = _written(trace)
+            if document.unknowns:
+                more = chosen.more_answers()
+                planned_run = replace(
+                    planned_run, answers=(*planned_run.answers, *more), in_order=False
+                )
         except _NO_RUN:
             return False
         spelled = _spelled(planned_run)
         if spelled in self._made:
             return True
         self._made.add(spelled)
-        self._check_guarantees(trace)
+        if not document.unknowns:
+            self._check_guarantees(trace)
         self._places.reached |= places
         observed = tuple(map(_observed_bytes, calls))
         self._kept.append(_Kept(trace, planned_run, calls, places, len(spelled), observed))
         return True
+
+    def _is_broken(self, trace: Trace) -> bool:
+        """Whether a call breaks a promise in it, so that no proof speaks about it; or the prover contradicts itself."""
+        document = self._document
+        if document.unknowns:
+            # The run is imagined: what it breaks shows in what Python does, or not at all.
+            with suppress(UnspecifiedError):
+                return first_broken(trace, document.assumptions) is not None
+            return False
+        if first_broken(trace, document.assumptions) is not None:
+            return True
+        failed = first_broken(trace, document.obligations)
+        if failed is not None:
+            self._contradict(trace, f"{failed.text} does not hold")
+        return failed is not None
 
     def _check_guarantees(self, trace: Trace) -> None:
         """As the runner does it: with every call, and at the end. What is open is no contradiction."""
@@ -292,8 +328,7 @@ class _Planning:
                 return not goal.undecided
             if answer.model is None:
                 return False
-            filled = Filled(self._document, answer.model)
-            if self._try(filled.inputs, kept_results(self._document, filled), keep=keep):
+            if self._try(SolvedRun(self._pool, answer.model), keep=keep):
                 return False
         return False
 
@@ -320,6 +355,7 @@ class _Planning:
                     each.calls,
                     frozenset(sites[place] for place in each.reached if place in sites),
                     frozenset(outcomes[place] for place in each.reached if place in outcomes),
+                    bool(self._document.unknowns),
                 )
             )
         wanted = min(LEAST, len(self._kept))
@@ -335,6 +371,8 @@ class _Planning:
             sum(1 for place in unreachable if place in outcomes),
             self._too_few,
             self._contradiction,
+            {call: sites[site] for call, site in self._places.site_of.items()},
+            self._shape.raising,
         )
 
     def _early_ends(self) -> Iterator[_Kept]:
@@ -347,7 +385,8 @@ class _Planning:
                     continue
                 ended.add(span)
                 at = step.number
-                early = PlannedRun(kept.run.inputs, kept.run.answers[:at], fails_at=at)
+                answers = kept.run.answers[:at] if kept.run.in_order else kept.run.answers
+                early = replace(kept.run, answers=answers, fails_at=at)
                 calls, observed = kept.calls[: at + 1], kept.observed[: at + 1]
                 yield _Kept(kept.trace, early, calls, frozenset(), len(_spelled(early)), observed)
 

@@ -43,13 +43,13 @@ class Places:
             if atom.span is not None
         }
         sites = told_apart((*shape.sites, *stands.values()))
-        self._site_of = {call: sites[spot] for call, spot in stands.items()}
+        self.site_of = {call: sites[spot] for call, spot in stands.items()}
         self.atoms: dict[Site, list[Atom]] = {
             site: [] for site in sorted(set(sites.values()), key=_order)
         }
         for atom in document.atoms:
             if atom.id in stands:
-                self.atoms[self._site_of[atom.id]].append(atom)
+                self.atoms[self.site_of[atom.id]].append(atom)
         branches = told_apart(point.spot for point in shape.branches)
         self.points: dict[Spot, list[BranchPoint]] = {}
         for point in shape.branches:
@@ -98,7 +98,7 @@ class Places:
     def of(self, trace: Trace) -> set[Place]:
         """The places that a run reaches and none before it did; its sites in any case."""
         found: set[Place] = {
-            self._site_of[step.atom.id] for step in trace.steps if step.atom.id in self._site_of
+            self.site_of[step.atom.id] for step in trace.steps if step.atom.id in self.site_of
         }
         missing = {place for place in self.open() if not isinstance(place, Spot)}
         outside = Evaluation(trace.environment())

@@ -8,6 +8,7 @@ from libs.prove.tests.python.test_differential import INPUTS, PARAMETERS
 from libs.prove.tests.python_front_end import (
     code_of,
     concrete,
+    fits,
     plain,
     predicate,
     predicted,
@@ -72,6 +73,9 @@ def test_operation_is_exact_or_refused(name: str) -> None:
         calls, error = concrete(program(body, PARAMETERS), inputs)
         if document is None:
             assert error is not None or certain(body) != "error.certain", (inputs, calls)
+            continue
+        if document.unknowns:
+            assert fits(document, inputs, calls, error) is None, (inputs, calls, error)
             continue
         steps, failed = predicted(document, inputs)
         assert failed == (error is not None), (inputs, calls, error, steps)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from libs.prove.tests.python_front_end import HEAD, code_of, program, rejection
+from libs.prove.tests.python_front_end import (
+    ACCEPTED,
+    HEAD,
+    code_of,
+    outcome_of,
+    program,
+    rejection,
+)
 
 FIRST = HEAD.count("\n") + 4
 """The first line of main's body."""
 
 BODIES = {
-    "while p:\n    pass": "unsupported.while",
+    "while p:\n    pass": ACCEPTED,
     "try:\n    pass\nexcept ValueError:\n    pass": "unsupported.try",
     "with p:\n    pass": "unsupported.with",
     "match a:\n    case 1:\n        pass": "unsupported.match",
@@ -75,23 +82,23 @@ BODIES = {
     "for x in a:\n    pass": "error.certain",
     "a()": "error.certain",
     "x, y = 1, 2, 3": "error.certain",
-    "note(f % 2.0)": "operator.numbers",
-    "note(a & b)": "operator.numbers",
+    "note(f % 2.0)": ACCEPTED,
+    "note(a & b)": ACCEPTED,
     "note(2 ** a)": "operator.power",
     "note(f ** 2)": "operator.numbers",
-    "note('%s' % s)": "string.percent",
-    "note(s * a)": "operator.repeat",
-    "note(s.upper())": "method.string",
-    "note(s.split(','))": "method.string",
+    "note('%s' % s)": ACCEPTED,
+    "note(s * a)": ACCEPTED,
+    "note(s.upper())": ACCEPTED,
+    "note(s.split(','))": ACCEPTED,
     "note(s.encode())": "attribute.unsupported",
-    "note(s.replace(t, 'x'))": "method.replace",
-    "note(str(f))": "string.conversion",
-    "note(f'{a:05d}')": "string.format",
+    "note(s.replace(t, 'x'))": ACCEPTED,
+    "note(str(f))": ACCEPTED,
+    "note(f'{a:05d}')": ACCEPTED,
     "note('{0.x}'.format(a))": "string.format",
-    "note(int(s))": "builtin.int",
-    "note(sum([f, 1.0]))": "builtin.sum",
-    "note(sorted([a, b]))": "builtin.sorted",
-    "note(sorted([1], key=note))": "builtin.arguments",
+    "note(int(s))": ACCEPTED,
+    "note(sum([f, 1.0]))": ACCEPTED,
+    "note(sorted([a, b]))": ACCEPTED,
+    "note(sorted([1], key=note))": "builtin.key",
     "note(re.match(s, t))": "regex.constant",
     "note(bool(re.match('(?i)a', s)))": "regex.unsupported",
     "note(bool(re.match(r'\\w+', s)))": "regex.unsupported",
@@ -100,12 +107,12 @@ BODIES = {
     "note(bool(re.match(r'(a)\\1', s)))": "regex.unsupported",
     "note(bool(re.match('a(^b)', s)))": "regex.unsupported",
     "note(math.sin(f))": "import.unmodelled",
-    "note(f in [f])": "float.identity",
-    "note([f] == [f])": "float.identity",
+    "note(f in [f])": ACCEPTED,
+    "note([f] == [f])": ACCEPTED,
     "note(a is b)": "operator.is",
     "note(send == pay)": "operator.equality",
     "for x in {1, 2}:\n    note(x)": "loop.set",
-    "for ch in s:\n    note(ch)": "loop.string",
+    "for ch in s:\n    note(ch)": ACCEPTED,
     "xs = [1]\nfor x in xs:\n    xs.append(x)": "loop.mutation",
     "d = {'a': 1}\nfor k in d:\n    d.pop(k)": "loop.mutation",
     "xs = [1]\nnote([x for x in xs if xs.append(2)])": "loop.mutation",
@@ -141,40 +148,40 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 def test_body_is_rejected_with_a_code(body: str) -> None:
-    assert code_of(body, "a: int, b: int, s: str, t: str, p: bool, f: float") == BODIES[body]
+    assert outcome_of(body, "a: int, b: int, s: str, t: str, p: bool, f: float") == BODIES[body]
 
 
 LOOPS = {
-    "n = 0\nfor row in users():\n    n = n + 1": "loop.carried",
-    "n = 0\nfor row in users():\n    n += row.age": "loop.carried",
-    "x = 1\nfor row in users():\n    note(x)\n    x = 2": "loop.carried",
-    "x = 1\nfor row in users():\n    x = row.age\nnote(x)": "loop.carried",
-    "for row in users():\n    pass\nnote(row.age)": "loop.carried",
-    "for row in users():\n    if row.active:\n        y = 1\n    note(y)": "loop.carried",
-    "xs = []\nfor row in users():\n    xs.append(row.age)": "loop.mutation",
-    "d = {}\nfor row in users():\n    d[row.email] = 1": "loop.mutation",
-    "xs = []\ndef add(x):\n    xs.append(x)\nfor row in users():\n    add(1)": "loop.mutation",
-    "for row in users():\n    break": "loop.break",
-    "for row in users():\n    return": "loop.return",
-    "for row in users():\n    row = 1": "loop.variable",
-    "for row in users():\n    for row in users():\n        pass": "loop.variable",
-    "x = 1\ndef show():\n    note(x)\nfor row in users():\n    show()\n    x = 2": "loop.carried",
-    "for row in users():\n    if row.active:\n        continue\n    x = 1\n    note(x)\nnote(x)": "loop.carried",
+    "n = 0\nfor row in users():\n    n = n + 1": ACCEPTED,
+    "n = 0\nfor row in users():\n    n += row.age": ACCEPTED,
+    "x = 1\nfor row in users():\n    note(x)\n    x = 2": ACCEPTED,
+    "x = 1\nfor row in users():\n    x = row.age\nnote(x)": ACCEPTED,
+    "for row in users():\n    pass\nnote(row.age)": ACCEPTED,
+    "for row in users():\n    if row.active:\n        y = 1\n    note(y)": ACCEPTED,
+    "xs = []\nfor row in users():\n    xs.append(row.age)": ACCEPTED,
+    "d = {}\nfor row in users():\n    d[row.email] = 1": ACCEPTED,
+    "xs = []\ndef add(x):\n    xs.append(x)\nfor row in users():\n    add(1)": ACCEPTED,
+    "for row in users():\n    break": ACCEPTED,
+    "for row in users():\n    return": ACCEPTED,
+    "for row in users():\n    row = 1": ACCEPTED,
+    "for row in users():\n    for row in users():\n        pass": ACCEPTED,
+    "x = 1\ndef show():\n    note(x)\nfor row in users():\n    show()\n    x = 2": ACCEPTED,
+    "for row in users():\n    if row.active:\n        continue\n    x = 1\n    note(x)\nnote(x)": ACCEPTED,
     "xs = [[r.age] for r in users()]": "comprehension.item",
-    "xs = {r.age for r in users()}": "comprehension.symbolic",
+    "xs = {r.age for r in users()}": ACCEPTED,
     "xs = [x for r in users() for x in [1]]": "comprehension.symbolic",
-    "note(sum([r.age for r in users()]))": "list.symbolic",
-    "note(any(r.active for r in users()))": "builtin.any",
-    "note(len([r for r in users() if r.active]))": "length.filtered",
-    "note([r.age for r in users() if r.active][0])": "subscript.filtered",
-    "note([r.age for r in users()])": "argument.value",
-    "for n in names() + ['x']:\n    pass": "list.symbolic",
+    "note(sum([r.age for r in users()]))": ACCEPTED,
+    "note(any(r.active for r in users()))": ACCEPTED,
+    "note(len([r for r in users() if r.active]))": ACCEPTED,
+    "note([r.age for r in users() if r.active][0])": ACCEPTED,
+    "note([r.age for r in users()])": ACCEPTED,
+    "for n in names() + ['x']:\n    pass": ACCEPTED,
 }
 
 
 @pytest.mark.parametrize("body", LOOPS)
-def test_loop_over_a_list_of_unknown_length_carries_nothing(body: str) -> None:
-    assert code_of(body) == LOOPS[body]
+def test_loop_over_a_list_of_unknown_length_is_read_or_rejected_with_a_code(body: str) -> None:
+    assert outcome_of(body) == LOOPS[body]
 
 
 FILES = {
@@ -220,7 +227,7 @@ FILES = {
     "class X(lictor_layer.Row):\n    (a): int\n": "row.column",
     "class X(lictor_layer.Row, metaclass=note):\n    pass\n": "unsupported.class",
     "def f():\n    import os\n": "import.nested",
-    "def f():\n    while True:\n        pass\n": "unsupported.while",
+    "def f():\n    while True:\n        pass\n": ACCEPTED,
     "def main():\n    pass\n": "module.rebound",
     "def unused():\n    eval\n    x.__dict__\n": "attribute.dunder",
 }
@@ -228,7 +235,7 @@ FILES = {
 
 @pytest.mark.parametrize("before", FILES)
 def test_file_is_rejected_with_a_code(before: str) -> None:
-    assert code_of("pass", before=before) == FILES[before]
+    assert outcome_of("pass", before=before) == FILES[before]
 
 
 GUARANTEES = {

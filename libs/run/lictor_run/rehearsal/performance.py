@@ -69,17 +69,19 @@ class Recorder:
         number = len(self._calls)
         if number >= self._limits.calls:
             self._end("limit", f"it makes more than {self._limits.calls} calls")
-        arguments = {name: _written(value) for name, value in given.items()}
+        arguments = {
+            name: _written(value, whole=not self.run.in_order) for name, value in given.items()
+        }
         if not self._budget.take(len(json.dumps([effect, arguments]))):
             self._end("limit", "more is observed than may be reported")
         self._calls.append(ObservedCall(effect, arguments))
         if number == self.run.fails_at:
             self._end("failed", "")
-        answers = self.run.answers
-        if number >= len(answers) or answers[number].effect != effect:
+        planned = self.run.answer(effect, [each.effect for each in self._calls[:-1]])
+        if planned is None:
             self._end("unanswered", "")
         try:
-            answer = self._reader.read(answers[number].result)
+            answer = self._reader.read(planned.result)
             return _with_rows(answer, self._effects.get(effect, {}), given)
         except (ProveError, TypeError, ValueError) as error:
             self._end("unanswered", f"the answer can't be made: {error}")
@@ -88,10 +90,11 @@ class Recorder:
         self._ended = (ended, error[:MAX_ERROR])
         raise RunOver
 
-    def observed(self, raised: BaseException | None) -> ObservedRun:
+    def observed(self, raised: BaseException | None, source_name: str) -> ObservedRun:
         """What was seen, when the program came to its end or raised this."""
         ended, error = self._ended or (("completed", "") if raised is None else _end_of(raised))
-        return ObservedRun(tuple(self._calls), ended, error)
+        line = _line_of(raised, source_name) if ended == "raised" else 0
+        return ObservedRun(tuple(self._calls), ended, error, line)
 
 
 def performed(order: StageOrder, limits: StageLimits) -> Iterator[ObservedRun]:
@@ -105,7 +108,7 @@ def performed(order: StageOrder, limits: StageLimits) -> Iterator[ObservedRun]:
             play(recorder)
         except BaseException as error:  # noqa: BLE001 -- whatever ends a program ends its run
             raised = error
-        yield recorder.observed(raised)
+        yield recorder.observed(raised, order.source_name)
 
 
 def _prepared(order: StageOrder) -> Play:
@@ -155,6 +158,16 @@ def _commands(order: StageOrder) -> Play:
     return play
 
 
+def _line_of(raised: BaseException | None, source_name: str) -> int:
+    """The line of the program that raised, the innermost one."""
+    line, at = 0, None if raised is None else raised.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == source_name:
+            line = at.tb_lineno
+        at = at.tb_next
+    return line
+
+
 def _end_of(raised: BaseException) -> tuple[Ended, str]:
     """How a run ended that raised: running out of something is no error of the program."""
     try:
@@ -180,9 +193,10 @@ def _with_rows(answer: Any, told: Json, given: Mapping[str, Any]) -> Any:
     return cast(Any, row)(**{name: type_() for name, type_ in row.__lictor_columns__.items()})
 
 
-def _written(value: Any) -> Json:
+def _written(value: Any, *, whole: bool) -> Json:
     try:
-        return shortened(written(value))
+        told = written(value)
+        return told if whole else shortened(told)
     except ValueRefused:
         # No runner would let it cross, and no document says it: it is equal to nothing.
         return {"unwritable": type(value).__name__}

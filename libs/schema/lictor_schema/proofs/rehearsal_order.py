@@ -28,6 +28,10 @@ class RehearsalRun(Model):
     answers: tuple[RehearsalAnswer, ...] = Field(
         description="The answers of trusted calls, in the order in which they are made"
     )
+    in_order: bool = Field(
+        default=True,
+        description="Whether the calls are known; else the calls of one function have its answers in turn",
+    )
     fails_at: Count | None = Field(
         default=None, description="The number of the call that raises, from 0; null when all return"
     )
@@ -62,6 +66,7 @@ class RehearsedRun(Model):
         description="At its end, by an error, at the call that fails, at a call without an answer, or by a limit"
     )
     error: str = Field(default="", description="What was raised, or which limit")
+    line: Count = Field(default=0, description="Where it was raised; 0 when that is not known")
 
 
 class RehearsalObservation(Model):

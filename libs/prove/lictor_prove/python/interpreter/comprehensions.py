@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
 from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
 from lictor_prove.python.machine.control_paths import Frame
+from lictor_prove.python.machine.loop_summaries import sequence
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
@@ -21,11 +23,18 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
     UnionV,
     boolean,
+    count,
     described,
 )
-from lictor_prove.python.operations import containers
+from lictor_prove.python.operations import containers, unknown_iterables
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plans, unchanged
+from lictor_prove.python.operations.unknown_containers import (
+    iterated,
+    labels_of,
+    made,
+    some_item,
+)
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import Comprehension, stored_names
 
@@ -53,6 +62,15 @@ def _enter(machine: Machine, node: Comprehension) -> Frame:
 def _comprehended(machine: Machine, node: Comprehension, first: SymbolicValue) -> SymbolicValue:
     found = plans(machine, first)
     if any(isinstance(how, UnknownItems) for _, how in found):
+        if (
+            len(found) == 1
+            and len(node.generators) == 1
+            and isinstance(node, ast.DictComp | ast.SetComp)
+            and machine.declares_unknowns
+        ):
+            how = found[0][1]
+            assert isinstance(how, UnknownItems)
+            return _unknown_items(machine, node, how)
         if (
             len(found) == 1
             and len(node.generators) == 1
@@ -181,8 +199,44 @@ def _sequence(
 
     machine.branch(generator.iter, is_entered(how.over))
     value, kept = symbolic_round(machine, index, how.over, keep, body)
-    kind = "list" if isinstance(node, ast.ListComp) else "iterator"
-    return SequenceV(how.over, index, value, kept, kind)
+    made_of = SequenceV(how.over, index, value, kept)
+    if machine.declares_unknowns:
+        made_of = _with_picked(machine, made_of)
+        if isinstance(node, ast.ListComp):
+            return made(machine, "list", made_of)
+    return made_of if isinstance(node, ast.ListComp) else replace(made_of, kind="iterator")
+
+
+def _with_picked(machine: Machine, held: SequenceV) -> SequenceV:
+    """The same, with those that are kept, for whoever asks how many they are."""
+    if held.keep is TRUE:
+        return held
+    every = SequenceV(held.over, held.index, held.item, TRUE)
+    labels = labels_of(machine, held)
+    why = "which items a filtered list keeps"
+    picked = sequence(
+        machine,
+        lambda each: some_item(machine, every, why, [held], each=each),
+        labels,
+        why,
+        count(every),
+    )
+    return replace(held, picked=picked)
+
+
+def _unknown_items(
+    machine: Machine, node: ast.DictComp | ast.SetComp, how: UnknownItems
+) -> SymbolicValue:
+    """A dict or set of an unknown number of items."""
+    elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    pairs = ast.copy_location(ast.Tuple(elements, ast.Load()), node)
+    element = pairs if isinstance(node, ast.DictComp) else elements[0]
+    listed = ast.copy_location(ast.ListComp(element, node.generators), node)
+    items = _sequence(machine, listed, how)
+    if isinstance(node, ast.DictComp):
+        held = iterated(machine, items)
+        return unknown_iterables.as_dict(machine, held)
+    return unknown_iterables.as_set(machine, items)
 
 
 def _closed(machine: Machine, value: SymbolicValue) -> None:
@@ -214,6 +268,12 @@ def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> SymbolicV
         said = machine.hooks.of_every_item(machine, node, first, stop=stop)
         if said is not None:
             return boolean(said)
+    if (
+        machine.declares_unknowns
+        and len(node.generators) == len(found) == 1
+        and isinstance(found[0][1], UnknownItems)
+    ):
+        return _lazily_unknown(machine, node, found[0][1], name)
     if len(node.generators) != 1 or len(found) != 1 or not isinstance(found[0][1], KnownItems):
         refuse(
             f"builtin.{name}",
@@ -242,3 +302,19 @@ def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> SymbolicV
     unchanged(machine, how.watched)
     machine.frame = outer
     return boolean(stopped if stop else not_(stopped))
+
+
+def _lazily_unknown(
+    machine: Machine, node: ast.GeneratorExp, how: UnknownItems, name: str
+) -> SymbolicValue:
+    """Over a list of unknown length; where Python stops is not known, so nothing may be called on the way."""
+    atoms, outer = len(machine.atoms), _enter(machine, node)
+    items = _sequence(machine, node, how)
+    machine.frame = outer
+    if len(machine.atoms) != atoms:
+        refuse(
+            f"builtin.{name}",
+            f"{name}(… for …) makes trusted calls, and where it stops is not known",
+            "Loop with `for`, and leave with `break`.",
+        )
+    return unknown_iterables.some_holds(machine, items, name)

@@ -179,7 +179,7 @@ def _joined_string(machine: Machine, node: ast.JoinedStr) -> SymbolicValue:
 
 def _formatted(machine: Machine, node: ast.FormattedValue) -> Sym:
     value = machine.evaluate(node.value)
-    spec = ""
+    spec: SymbolicValue = known("")
     if node.format_spec is not None:
         if node.conversion != -1 and any(
             isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node.format_spec)
@@ -189,7 +189,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Sym:
                 "whether the value is converted before this format is computed depends on the version of Python",
                 "Compute the format in a statement before.",
             )
-        spec = format_strings.known_format(machine.evaluate(node.format_spec))
+        spec = machine.evaluate(node.format_spec)
     machine.at = node
     conversion = None if node.conversion == -1 else chr(node.conversion)
     return format_strings.formatted(

@@ -14,18 +14,19 @@ from typing import TypeVar
 from lictor_ir.document import Binder
 from lictor_ir.terms import FALSE, TRUE, Const, Term, Var, and_, apply, const, or_
 from lictor_ir.types import INT
-from lictor_prove.python.machine.control_paths import Target
+from lictor_prove.python.interpreter.carrying_loops import ConditionLoop, ListLoop, run_carrying
+from lictor_prove.python.machine.control_paths import Store, Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Content,
-    Poison,
     Ref,
     SymbolicValue,
     TupleV,
     described,
 )
 from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
     KnownItems,
@@ -33,11 +34,15 @@ from lictor_prove.python.operations.iterables import (
     plan,
     unchanged,
 )
+from lictor_prove.python.operations.unknown_containers import is_unknown
+from lictor_prove.python.operations.unknown_iterables import unpacked
 from lictor_prove.python.refusals import Raises, refuse
-from lictor_prove.python.syntax.scopes import leaves_by, stored_names, target_names
+from lictor_prove.python.syntax.scopes import leaves_by
 
 T = TypeVar("T")
 MAX_NESTED = 12
+MAX_UNROLLED = 200
+"""Rounds of a `while` loop whose condition is known before each."""
 
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -87,7 +92,7 @@ def _unpacked(machine: Machine, value: SymbolicValue, size: int) -> tuple[Symbol
     match one:
         case TupleV():
             items = one.items
-        case Ref() if machine.content(one).kind == "list":
+        case Ref() if machine.content(one).kind == "list" and not is_unknown(machine, one):
             options = container_contents.configurations(machine, machine.content(one))
             if len(options) != 1:
                 refuse("assign.unpack", "how long this list is depends on the path", "Index it.")
@@ -97,6 +102,8 @@ def _unpacked(machine: Machine, value: SymbolicValue, size: int) -> tuple[Symbol
                 how = plan(machine, one)
             except Raises as problem:
                 always_raises(problem)
+            if isinstance(how, UnknownItems) and machine.declares_unknowns:
+                return unpacked(machine, one, size)
             if isinstance(how, UnknownItems) or any(e.present is not TRUE for e in how.entries):
                 refuse(
                     "assign.unpack",
@@ -176,32 +183,48 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
 
 
 def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
-    bound = target_names(node.target)
-    inside = stored_names(node.body)
-    rebound = sorted(bound & inside)
-    if rebound:
-        refuse(
-            "loop.variable",
-            f"the loop assigns its own variable {rebound[0]!r}",
-            "Use another name in the body.",
-            node,
-        )
-    index = machine.fresh_index()
-    item, keep = how.item(index)
-
-    def poison() -> None:
-        for name in sorted(bound | inside):
-            machine.bind(name, Poison(name, node.lineno))
-
-    def body() -> None:
-        poison()
+    def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
-        machine.hooks.run(machine, node.body)
 
     machine.branch(node.iter, is_entered(how.over))
-    symbolic_round(machine, index, how.over, keep, body)
-    poison()
-    machine.hooks.run(machine, node.orelse)
+    run_carrying(machine, ListLoop(node, how, begin))
+
+
+def run_while(machine: Machine, node: ast.While) -> None:
+    """A `while` statement: unrolled as long as its condition is known, else by rounds of an unknown number."""
+    mark = machine.mark()
+    base = machine.store
+    machine.store = Store(base)
+    if _unrolled(machine, node):
+        base.written.update(machine.store.written)
+        machine.store = base
+        return
+    machine.go_back(mark)
+    run_carrying(machine, ConditionLoop(node))
+
+
+def _unrolled(machine: Machine, node: ast.While) -> bool:
+    """Whether the condition is known before every round; then the rounds are executed."""
+    whole = machine.enter("loop")
+    for _ in range(MAX_UNROLLED):
+        machine.at = node.test
+        condition = truth(machine, machine.evaluate(node.test))
+        known = machine.decided(condition)
+        if known is None:
+            return False
+        if not known:
+            whole.kind = "else"
+            machine.hooks.run(machine, node.orelse)
+            break
+        turn = machine.enter("round")
+        machine.hooks.run(machine, node.body)
+        machine.close(turn, NONE_VALUE)
+        if machine.dead:
+            break
+    else:
+        return False
+    machine.close(whole, NONE_VALUE)
+    return True
 
 
 def is_entered(over: Term) -> Term:

@@ -7,16 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lictor_ir.document import ObligationKind
-from lictor_ir.terms import FALSE, Term, and_
+from lictor_ir.terms import FALSE, Term
+from lictor_prove.python import attributes
 from lictor_prove.python.interpreter.calls import function_value
-from lictor_prove.python.interpreter.loops import assign_target, run_for
+from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.kinds import Kind, kind_of
 from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
-from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, SymbolicValue, described
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    MethodV,
+    Ref,
+    SymbolicValue,
+    described,
+)
 from lictor_prove.python.operations import container_methods, container_operators, subscripts
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
+from lictor_prove.python.operations.unknown_containers import is_unknown
 from lictor_prove.python.refusals import Raises, refuse
 
 EXCEPTIONS: Final = frozenset(
@@ -135,8 +143,11 @@ def _changed(
 
 def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> SymbolicValue:
     kind = machine.content(ref).kind
-    if (kind, op) == ("list", "+"):
-        container_methods.extend(machine, ref, [right])
+    if is_unknown(machine, ref) or (kind, op) == ("list", "+"):
+        name = {"+": "extend", "|": "update"}.get(op, "")
+        if (Kind(kind), name) not in attributes.ATTRIBUTES:
+            refuse("assign.in-place", f"`{op}=` of a {kind} is not supported", "Build a new one.")
+        attributes.call(machine, MethodV(ref, name), [right], {})
     elif (kind, op) == ("dict", "|"):
         container_methods.update(machine, ref, [right])
     elif kind == "set" and op in ("|", "&", "-", "^"):
@@ -172,44 +183,48 @@ def _for(machine: Machine, node: ast.For) -> None:
     run_for(machine, node)
 
 
+def _while(machine: Machine, node: ast.While) -> None:
+    run_while(machine, node)
+
+
 def _return(machine: Machine, node: ast.Return) -> None:
     value = machine.evaluate(node.value) if node.value is not None else NONE_VALUE
     for target in reversed(machine.targets):
         if target.kind == "function":
             machine.leave_for(target, value)
             return
-        if target.kind == "symbolic":
-            refuse(
-                "loop.return",
-                "a return inside a loop that runs an unknown number of times",
-                "Return after the loop, or loop over known items.",
-                node,
-            )
+        if target.kind == "going":
+            _drop(machine, target)
+            return
     raise AssertionError("a return outside of functions is no Python")
 
 
-def _loop_target(machine: Machine, node: ast.stmt, kind: str) -> Target:
+def _drop(machine: Machine, target: Target) -> None:
+    """In this round nobody leaves: the one in which somebody does is looked at after the others."""
+    target.dropped.append(machine.guard)
+    machine.stop()
+
+
+def _break(machine: Machine, _: ast.Break) -> None:
     for target in reversed(machine.targets):
-        if target.kind == kind or (target.kind == "symbolic" and kind == "round"):
-            return target
-        if target.kind == "function":
-            break
-        if target.kind == "symbolic":
-            refuse(
-                "loop.break",
-                "a break in a loop that runs an unknown number of times",
-                "Let the loop run to its end, or loop over known items.",
-                node,
-            )
+        if target.kind == "loop":
+            machine.leave_for(target, NONE_VALUE)
+            return
+        if target.kind == "going":
+            _drop(machine, target)
+            return
     raise AssertionError("a break outside of loops is no Python")
 
 
-def _break(machine: Machine, node: ast.Break) -> None:
-    machine.leave_for(_loop_target(machine, node, "loop"), NONE_VALUE)
-
-
-def _continue(machine: Machine, node: ast.Continue) -> None:
-    machine.leave_for(_loop_target(machine, node, "round"), NONE_VALUE)
+def _continue(machine: Machine, _: ast.Continue) -> None:
+    for target in reversed(machine.targets):
+        if target.kind in ("round", "going"):
+            machine.leave_for(target, NONE_VALUE)
+            return
+        if target.kind == "last":
+            machine.stop()
+            return
+    raise AssertionError("a continue outside of loops is no Python")
 
 
 def _assert(machine: Machine, node: ast.Assert) -> None:
@@ -223,10 +238,7 @@ def _assert(machine: Machine, node: ast.Assert) -> None:
     if condition is FALSE:
         machine.stop()
         return
-    narrowed = and_(machine.guard, condition)
-    if narrowed is not machine.guard:
-        machine.departed += 1
-        machine.guard = narrowed
+    machine.suppose(condition)
 
 
 def _raise(machine: Machine, node: ast.Raise) -> None:
@@ -280,6 +292,7 @@ _HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
     ast.AugAssign: _augmented,
     ast.If: _if,
     ast.For: _for,
+    ast.While: _while,
     ast.Return: _return,
     ast.Break: _break,
     ast.Continue: _continue,

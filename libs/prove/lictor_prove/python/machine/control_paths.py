@@ -56,12 +56,17 @@ class Target:
     """A place that paths leave for: the end of a function, of a loop, or of one round of it."""
 
     kind: str
-    """`function`, `loop`, `round`; `symbolic` is the round of a loop over a list of unknown length; `else` is a loop
-    whose rounds are over, which nothing leaves for any more."""
+    """`function`, `loop`, `round`; `else` is a loop whose rounds are over, which nothing leaves for any more. Of a loop
+    that runs an unknown number of times, `going` is a round after which it goes on: paths that leave the loop are not
+    taken in it. `last` is the round in which it is left: only they are. `symbolic` is a round of a comprehension."""
     store: Store
     guard: Term
     departed: int
     exits: list[Exit] = field(default_factory=list[Exit])
+    dropped: list[Term] = field(default_factory=list[Term])
+    """The conditions under which paths leave the loop, in a round after which it goes on."""
+    tests: list[Term] = field(default_factory=list[Term])
+    """What a `while` loop asks before such a round."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol, TypeVar
 
-from lictor_ir.document import Assumption, Atom, Binder, Obligation, ObligationKind, Span
+from lictor_ir.document import Assumption, Atom, Binder, Obligation, ObligationKind, Span, Unknown
 from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, not_, or_, var
 from lictor_ir.types import INT
 from lictor_prove.layer_model import TrustedFunction
@@ -25,7 +26,7 @@ from lictor_prove.python.machine.control_paths import (
     facts,
     joined,
 )
-from lictor_prove.python.machine.path_merging import choose, merge, union
+from lictor_prove.python.machine.path_merging import choose, merge, together, union
 from lictor_prove.python.machine.program_shape import BranchPoint, Via
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
@@ -82,11 +83,30 @@ class Hooks(Protocol):
     ) -> Term | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where an execution stood."""
+
+    recorded: tuple[int, ...]
+    place: tuple[Any, ...]
+    depth: tuple[int, int, int]
+    entered: dict[ast.AST, dict[Via, None]]
+
+    @property
+    def guard(self) -> Term:
+        """The path that led there."""
+        guard = self.place[1]
+        assert isinstance(guard, Term)
+        return guard
+
+
 class Machine:
     """One execution."""
 
-    def __init__(self, hooks: Hooks) -> None:
+    def __init__(self, hooks: Hooks, *, declares_unknowns: bool = False) -> None:
+        """`declares_unknowns`: what has no model becomes unknown; in a predicate it is refused."""
         self.hooks = hooks
+        self.declares_unknowns = declares_unknowns
         self.store = Store()
         self.guard: Term = TRUE
         self.binders: tuple[Binder, ...] = ()
@@ -100,16 +120,24 @@ class Machine:
         self.entered: dict[ast.AST, dict[Via, None]] = {}
         """Every helper that a path leads into, and how."""
         self.at: ast.AST | None = None
+        self.inputs: frozenset[str] = frozenset()
+        """Names of the target's parameters."""
         self.taken: set[str] = set()
         """Names of variables that indices must not have."""
+        self.pools: dict[int, Callable[[Content], Content]] = {}
+        """Objects that stand for many, which a loop made one by one: together they hold what is in the store. With what
+        one of them may hold."""
         self.frozen: set[int] = set()
         """Objects that were there before and stay: they can be read, not changed."""
         self.atoms: list[Atom] = []
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
+        self.unknowns: list[Unknown] = []
         self.branches: list[BranchPoint] = []
         self.via_of: dict[str, Via] = {}
         """How each atom is come to, by its id."""
+        self.span_of: dict[str, Span] = {}
+        """Where each unknown is computed, by its id."""
         self.steps = 0
         self.departed = 0
         """How many paths left for somewhere, or raised."""
@@ -171,6 +199,34 @@ class Machine:
             name = f"i{self._indices}"
             if name not in self.taken:
                 return var(name, INT)
+
+    # -- trying ------------------------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """Where the execution stands, to come back to."""
+        recorded = (self.atoms, self.assumptions, self.obligations, self.unknowns, self.branches)
+        return Mark(
+            tuple(map(len, recorded)),
+            (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed),
+            (len(self.targets), len(self.active), self._indices),
+            {helper: dict(ways) for helper, ways in self.entered.items()},
+        )
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget everything since the mark. What was written into the store of then is not undone: write above it."""
+        for recorded, size in zip(
+            (self.atoms, self.assumptions, self.obligations, self.unknowns, self.branches),
+            mark.recorded,
+            strict=True,
+        ):
+            del recorded[size:]
+        (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed) = (
+            mark.place
+        )
+        targets, active, self._indices = mark.depth
+        del self.targets[targets:]
+        del self.active[active:]
+        self.entered = mark.entered
 
     # -- what must hold ------------------------------------------------------------------------------
 
@@ -342,24 +398,35 @@ class Machine:
         return self.make("list", (ContainerItem(TRUE, item) for item in items))
 
     def content(self, ref: Ref) -> Content:
+        """What an object holds; of one that stands for many, anew whenever it is asked."""
+        found = self.stored(ref)
+        return found if ref.id not in self.pools else self.pools[ref.id](found)
+
+    def stored(self, ref: Ref) -> Content:
+        """What the store holds for an object."""
         found = self.store.get(ref.id)
         assert isinstance(found, Content)
         return found
 
-    def replace(self, ref: Ref, entries: Iterable[ContainerItem]) -> None:
-        """Change what an object holds."""
+    def hold(self, ref: Ref, content: Content) -> None:
+        """Change what an object holds; of many, one."""
         if ref.id in self.frozen:
             refuse(
                 "predicate.changes",
                 "a predicate changes an object that outlives it",
                 "Predicates only read: build a new container.",
             )
-        kind = self.content(ref).kind
+        if ref.id in self.pools:
+            content = together(self.stored(ref), content)
+        self.store.written[ref.id] = content
+
+    def replace(self, ref: Ref, entries: Iterable[ContainerItem]) -> None:
+        """Change what an object holds."""
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
             if isinstance(entry.value, OnceV | SequenceV | TupleV | UnionV):
                 kept(entry.value)
-        self.store.written[ref.id] = Content(kind, held)
+        self.hold(ref, Content(self.stored(ref).kind, held))
 
     # -- paths ---------------------------------------------------------------------------------------
 
@@ -410,6 +477,13 @@ class Machine:
         target.exits.append(Exit(self.guard, self.store.since(target.store), value))
         self.departed += 1
         self.guard = FALSE
+
+    def suppose(self, condition: Term) -> None:
+        """Only paths on which the condition holds go on; the others are looked at elsewhere."""
+        narrowed = and_(self.guard, condition)
+        if narrowed is not self.guard:
+            self.departed += 1
+            self.guard = narrowed
 
     def stop(self) -> None:
         """This path ends: it raised."""

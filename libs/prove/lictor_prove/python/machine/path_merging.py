@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lictor_ir.terms import FALSE, TRUE, Term, and_, ite, not_, or_
+from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL
 from lictor_prove.python.machine.symbolic_values import (
     SCALARS,
+    UNBOUND,
     BuiltinV,
     ContainerItem,
     Content,
     ModuleV,
     Poison,
     Ref,
+    SequenceV,
     Sym,
     SymbolicValue,
     TrustedV,
@@ -21,8 +23,10 @@ from lictor_prove.python.machine.symbolic_values import (
     Unbound,
     UnionV,
     alternatives,
+    count,
+    renamed,
 )
-from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse
+from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse, unmodelled
 
 
 def merge(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> SymbolicValue:
@@ -114,6 +118,8 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     """What a container holds after two paths that changed it."""
     if then is otherwise:
         return then
+    if isinstance(then.held, SequenceV) or isinstance(otherwise.held, SequenceV):
+        return Content(then.kind, _merge_sequences(condition, then, otherwise))
     one, other = then.entries, otherwise.entries
     shared: list[ContainerItem] = []
     while len(shared) < min(len(one), len(other)):
@@ -136,6 +142,60 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
         *(_under(negated, entry) for entry in other[at:]),
     ]
     return Content(then.kind, (*shared, *(entry for entry in rest if entry.present is not FALSE)))
+
+
+def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> SequenceV:
+    index = next(each.held.index for each in (then, otherwise) if isinstance(each.held, SequenceV))
+    one, other = as_sequence(then, index), as_sequence(otherwise, index)
+    size = ite(condition, count(one), count(other))
+    if count(one) is const(0) or count(other) is const(0):
+        # What is empty has no item to merge with.
+        return SequenceV(size, index, other.item if count(one) is const(0) else one.item, TRUE)
+    return SequenceV(size, index, merge(condition, one.item, other.item), TRUE)
+
+
+def as_sequence(content: Content, index: Var) -> SequenceV:
+    """What a container holds, by an index."""
+    if isinstance(content.held, SequenceV):
+        return content.held.at(index)
+    held = content.held
+    if not _all_present(held):
+        unmodelled(
+            "list.guarded",
+            "how long this container is depends on the path, and on a loop that runs an unknown number of times",
+            "Fill it in one place.",
+        )
+    items = [
+        entry.value if entry.key is None else TupleV((entry.key, entry.value)) for entry in held
+    ]
+    options = [(eq(index, const(at)), item) for at, item in enumerate(items)]
+    return SequenceV(const(len(items)), index, choose(options) if options else UNBOUND, TRUE)
+
+
+def together(one: Content, other: Content) -> Content:
+    """All that either of them holds."""
+    index = next(
+        (each.held.index for each in (one, other) if isinstance(each.held, SequenceV)), None
+    )
+    if index is None or other.held == ():
+        return one if other.held == () else other if one.held == () else _both(one, other)
+    return Content(one.kind, concatenated(as_sequence(one, index), as_sequence(other, index)))
+
+
+def _both(one: Content, other: Content) -> Content:
+    return Content(one.kind, (*one.entries, *other.entries))
+
+
+def concatenated(one: SequenceV, other: SequenceV) -> SequenceV:
+    """The items of both, one after the other."""
+    if isinstance(other.item, Unbound):
+        return one
+    size = count(one)
+    if isinstance(one.item, Unbound):
+        return other.at(one.index)
+    item = renamed(other.item, {other.index: apply("sub", one.index, size)})
+    both = merge(apply("lt", one.index, size), one.item, item)
+    return SequenceV(apply("add", size, count(other)), one.index, both, TRUE)
 
 
 def _same_place(

@@ -71,6 +71,8 @@ class ProgramShape:
     branches: tuple[BranchPoint, ...]
     via_of: Mapping[str, Via] = field(default_factory=dict[str, Via])
     """How the atoms of the document are come to, by their ids; those that are not named stand in the target."""
+    raising: tuple[Span, ...] = ()
+    """Where a value is computed that has no model, and may raise."""
     unread: tuple[UnreadPromise, ...] = ()
     """What is promised to it and not said in its document."""
 

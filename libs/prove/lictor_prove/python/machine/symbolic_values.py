@@ -19,12 +19,14 @@ from lictor_ir.terms import (
     Const,
     Term,
     Var,
+    apply,
     const,
+    ite,
     substitute,
 )
 from lictor_ir.types import BOOL, FLOAT, INT, NONE, STR, Type
 from lictor_prove.layer_model import ContractBuilder, TrustedFunction
-from lictor_prove.python.refusals import MAX_ITERATIONS, refuse
+from lictor_prove.python.refusals import MAX_ITERATIONS, refuse, unmodelled
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
@@ -90,6 +92,13 @@ class Poison(SymbolicValue):
 
     name: str
     line: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hole(SymbolicValue):
+    """Any value of a type, in a template of what a loop leaves; no expression is one."""
+
+    type: Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +217,21 @@ class SequenceV(SymbolicValue):
     keep: Term
     kind: str = "list"
     """`list`, `range`, or `iterator` for what Python gives only once, as `enumerate` does."""
+    watched: tuple[tuple[int, Content], ...] = ()
+    """Objects that must not change while it is looped over: it is a view of them."""
+    picked: SequenceV | None = None
+    """The same list by an unknown number of unknown indices, where not all are kept: for whoever asks for its length or
+    an item."""
+
+    def at(self, index: Term) -> SequenceV:
+        """The same, by another index; where that is no variable, only its item counts."""
+        if index is self.index:
+            return self
+        names: Mapping[Term, Term] = {self.index: index}
+        named = index if isinstance(index, Var) else self.index
+        keep = substitute(self.keep, names)
+        item = renamed(self.item, names)
+        return SequenceV(self.over, named, item, keep, self.kind, self.watched, self.picked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,7 +282,19 @@ class Content:
 
     kind: str
     """`list`, `dict`, `set` or `frozenset`."""
-    entries: tuple[ContainerItem, ...]
+    held: tuple[ContainerItem, ...] | SequenceV
+    """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
+
+    @property
+    def entries(self) -> tuple[ContainerItem, ...]:
+        """What it holds, where that is known."""
+        if isinstance(self.held, SequenceV):
+            unmodelled(
+                "list.symbolic",
+                "what this container holds is not known",
+                "Loop over it, or ask for its length.",
+            )
+        return self.held
 
 
 NONE_VALUE: Final = Sym(const(None))
@@ -327,6 +363,14 @@ def renamed(value: SymbolicValue, names: Mapping[Term, Term]) -> SymbolicValue:
             )
         case _:
             return value
+
+
+def count(sequence: SequenceV) -> Term:
+    """How many items it has, if all are kept."""
+    over = sequence.over
+    if over.type != INT:
+        return apply("len", over)
+    return ite(apply("lt", over, const(0)), const(0), over)
 
 
 def described(value: SymbolicValue) -> str:

@@ -24,6 +24,7 @@ from lictor_prove.python.kinds import (
     undefined,
 )
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
@@ -33,10 +34,12 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
+from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.operations import container_operators
 from lictor_prove.python.operations.comparisons import as_term, whole
 from lictor_prove.python.operations.containers import known_text
-from lictor_prove.python.refusals import MAX_ITERATIONS, MAX_TEXT, Raises, refuse
+from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.refusals import MAX_ITERATIONS, MAX_TEXT, Raises, refuse, unmodelled
 
 EXACT: Final = 2**53
 """Up to here every int is a float, and dividing two of them as floats rounds once, as Python does."""
@@ -83,7 +86,7 @@ def binary(
 
 def _binary(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
     operation = entry_of_pair(machine, OPERATORS[op], f"`{op}`", left, right)
-    return operation(machine, op, left, right)
+    return modelled(machine, f"`{op}`", [left, right], lambda: operation(machine, op, left, right))
 
 
 def concat(*parts: Term) -> Sym:
@@ -112,7 +115,7 @@ def _repeated(machine: Machine, _: str, left: SymbolicValue, right: SymbolicValu
     value, count = (right, left) if kind_of(machine, left) in WHOLE else (left, right)
     times = known_int(count)
     if times is None:
-        refuse(
+        unmodelled(
             "operator.repeat",
             "repeating by a number that is not known is not supported",
             "Repeat by a number that is written out.",
@@ -132,7 +135,7 @@ def _repeated(machine: Machine, _: str, left: SymbolicValue, right: SymbolicValu
 
 
 def _percent(_: Machine, __: str, ___: SymbolicValue, ____: SymbolicValue) -> NoReturn:
-    refuse("string.percent", "`%` formatting is outside the subset", 'Use an f-string: f"{x}".')
+    unmodelled("string.percent", "`%` formatting is outside the subset", 'Use an f-string: f"{x}".')
 
 
 def _unsupported(_: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> NoReturn:
@@ -205,12 +208,15 @@ def _int_division(machine: Machine, a: Term, b: Term) -> SymbolicValue:
         if b.value == 0:
             return known(0.0)
         return _by_python(machine, "/", a, b)
-    for term in (a, b):
+    quotient = Sym(apply("fdiv", apply("float_of_int", a), apply("float_of_int", b)))
+    is_exact = and_(*(apply("le", apply("abs", term), const(EXACT)) for term in (a, b)))
+    if not machine.declares_unknowns:
         machine.require(
-            apply("le", apply("abs", term), const(EXACT)),
-            "the operands of / are at most 2**53, so that the quotient is known exactly",
+            is_exact, "the operands of / are at most 2**53, so that the quotient is known exactly"
         )
-    return Sym(apply("fdiv", apply("float_of_int", a), apply("float_of_int", b)))
+        return quotient
+    why = "the quotient of ints beyond 2**53 has no exact model"
+    return merge(is_exact, quotient, unknown(machine, FLOAT, why, (a, b), may_raise=True))
 
 
 def _power(machine: Machine, a: Term, b: Term) -> SymbolicValue:
@@ -244,7 +250,7 @@ def _floats(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
 def _by_python(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
     """What Python computes, of known numbers."""
     if not isinstance(a, Const) or not isinstance(b, Const):
-        refuse(
+        unmodelled(
             "operator.numbers",
             f"`{op}` is supported here for known numbers only",
             "Use + - * // % on ints, + - * / on floats.",

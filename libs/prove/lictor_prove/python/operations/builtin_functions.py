@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from lictor_ir.terms import and_
-from lictor_ir.types import ListOf
 from lictor_prove.python.kinds import OPEN, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import union
@@ -23,6 +22,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     TupleV,
     is_known,
+    is_none,
     known,
 )
 from lictor_prove.python.operations import (
@@ -31,6 +31,7 @@ from lictor_prove.python.operations import (
     conversions,
     iterator_builtins,
     stdlib_functions,
+    unknown_iterables,
 )
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.containers import length, put
@@ -43,8 +44,10 @@ from lictor_prove.python.operations.conversions import (
     ordered_items,
     unordered,
 )
-from lictor_prove.python.operations.iterables import known_items
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.operations.iterables import UnknownItems, known_items, plan
+from lictor_prove.python.operations.unknown_containers import iterated, made, sequence_of
+from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.refusals import Raises, Unmodelled, refuse, unmodelled
 
 
 def call(
@@ -69,7 +72,9 @@ def call(
             ),
             "Pass them so.",
         )
-    return function(machine, args, keywords)
+    if keywords:
+        return function(machine, args, keywords)
+    return modelled(machine, f"{name}()", args, lambda: function(machine, args, keywords))
 
 
 # -- containers ------------------------------------------------------------------------------------
@@ -84,16 +89,25 @@ def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
         return machine.make("list", ())
 
     def of(value: SymbolicValue) -> SymbolicValue:
-        if isinstance(value, Sym) and isinstance(value.type, ListOf):
-            return value
-        if isinstance(value, SequenceV):
-            if value.kind == "range":
+        how = plan(machine, value)
+        if isinstance(how, UnknownItems):
+            if isinstance(value, SequenceV) and value.kind == "range":
                 # Python asks how long it is first, and a range can be too long to say.
                 length(machine, value)
-            return SequenceV(value.over, value.index, value.item, value.keep)
+            return _copied(machine, value, how)
         return machine.make("list", container_methods.items_of(machine, value))
 
     return machine.each(args[0], of)
+
+
+def _copied(machine: Machine, value: SymbolicValue, how: UnknownItems) -> SymbolicValue:
+    index = machine.fresh_index()
+    item, keep = how.item(index)
+    picked = value.picked if isinstance(value, SequenceV) else None
+    if isinstance(value, Ref) and isinstance(held := machine.content(value).held, SequenceV):
+        picked = held.picked
+    copy = SequenceV(how.over, index, item, keep, picked=picked)
+    return made(machine, "list", copy) if machine.declares_unknowns else copy
 
 
 def _tuple(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
@@ -106,11 +120,24 @@ def _tuple(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symb
 def _set(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return machine.make("set", ())
-    return machine.each(args[0], lambda value: container_methods.as_set(machine, value))
+
+    def of(value: SymbolicValue) -> SymbolicValue:
+        try:
+            return container_methods.as_set(machine, value)
+        except Unmodelled:
+            if not machine.declares_unknowns:
+                raise
+            return unknown_iterables.as_set(machine, value)
+
+    return machine.each(args[0], of)
 
 
 def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     made = machine.make("dict", ())
+    if args and not keywords and machine.declares_unknowns:
+        held = _unknown_pairs(machine, args[0])
+        if held is not None:
+            return unknown_iterables.as_dict(machine, held)
     for guard, source in machine.cases(args[0]) if args else ():
         for entry in _pairs(machine, source):
             assert entry.key is not None
@@ -118,6 +145,15 @@ def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -
     for name, value in keywords.items():
         put(machine, made, known(name), value)
     return made
+
+
+def _unknown_pairs(machine: Machine, source: SymbolicValue) -> SequenceV | None:
+    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+        return sequence_of(machine, source)
+    cases = machine.cases(source)
+    if len(cases) > 1 or not isinstance(plan(machine, cases[0][1]), UnknownItems):
+        return None
+    return iterated(machine, source)
 
 
 def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
@@ -133,12 +169,42 @@ def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
 
 
 def _sorted(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    key = keywords.get("key", NONE_VALUE)
+    try:
+        if is_none(key):
+            return _known_sorted(machine, args, keywords)
+    except Unmodelled:
+        if not machine.declares_unknowns:
+            raise
+    if not machine.declares_unknowns:
+        unmodelled("builtin.sorted", "sorted() is supported without a key", "Write it out.")
+    reverse = unknown_iterables.kinds_of(machine, keywords.get("reverse", FALSE_VALUE))
+    if reverse != {Kind.BOOL}:
+        refuse("builtin.sorted", "`reverse` is a bool", "Use True or False.")
+    return unknown_iterables.ordered(machine, args[0], key)
+
+
+def sort(
+    machine: Machine, owner: SymbolicValue, args: Args, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
+    """`xs.sort(key=…, reverse=…)`."""
+    if args or not set(keywords) <= {"key", "reverse"} or not isinstance(owner, Ref):
+        refuse("method.arguments", "sort takes the keywords key and reverse", "Pass them so.")
+    found = _sorted(machine, [owner], keywords)
+    assert isinstance(found, Ref)
+    machine.hold(owner, machine.content(found))
+    return NONE_VALUE
+
+
+def _known_sorted(
+    machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
     reverse = known_int(keywords.get("reverse", FALSE_VALUE))
     options = known_items(machine, unordered(machine, args[0], ordered_items), "sorted()")
     items = options[0][1]
     held = [container_contents.known_value(machine, item) for item in items]
     if len(options) > 1 or reverse not in (0, 1) or any(map(_unsortable, held)):
-        refuse(
+        unmodelled(
             "builtin.sorted",
             "sorted() is supported for known numbers, strings, and tuples or lists of them",
             "Write the order out, or let the trusted function sort.",
@@ -222,7 +288,7 @@ _FUNCTIONS: Final[Table] = {
     "tuple": (0, 1, NO_KEYWORDS, _tuple),
     "set": (0, 1, NO_KEYWORDS, _set),
     "dict": (0, 1, None, _dict),
-    "sorted": (1, 1, frozenset({"reverse"}), _sorted),
+    "sorted": (1, 1, frozenset({"reverse", "key"}), _sorted),
     "range": (1, 3, NO_KEYWORDS, iterator_builtins.make_range),
     "enumerate": (1, 2, frozenset({"start"}), iterator_builtins.make_enumerate),
     "zip": (1, ANY_NUMBER, NO_KEYWORDS, iterator_builtins.make_zip),

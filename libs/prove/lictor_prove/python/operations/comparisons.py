@@ -29,7 +29,8 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.equality import equal
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 NUMBERS: Final = (BOOL, INT, FLOAT)
 """The types of terms that are numbers."""
@@ -72,9 +73,9 @@ def _not_zero(_: Machine, value: SymbolicValue) -> Term:
 
 
 def _not_empty(machine: Machine, value: SymbolicValue) -> Term:
-    if isinstance(value, Ref):
+    if isinstance(value, Ref) and not isinstance(machine.content(value).held, SequenceV):
         return or_(*(entry.present for entry in container_contents.entries(machine, value)))
-    if isinstance(value, SequenceV) and value.keep is not TRUE:
+    if isinstance(value, SequenceV) and value.keep is not TRUE and value.picked is None:
         _untold(value)
     return apply("lt", const(0), containers.length(machine, value))
 
@@ -152,7 +153,10 @@ def less(
 
 
 def _less(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
-    return entry_of_pair(machine, ORDER, "order", left, right)(machine, op, left, right)
+    order = entry_of_pair(machine, ORDER, "order", left, right)
+    return as_term(
+        modelled(machine, "order", [left, right], lambda: boolean(order(machine, op, left, right)))
+    )
 
 
 def _ordered(_: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
@@ -173,7 +177,7 @@ def _by_python(machine: Machine, op: str, left: SymbolicValue, right: SymbolicVa
 
 
 def _unordered(_: Machine, __: str, left: SymbolicValue, right: SymbolicValue) -> NoReturn:
-    refuse(
+    unmodelled(
         "operator.order",
         f"the order of {described(left)} and {described(right)} is not supported",
         "Compare numbers or strings.",
@@ -192,8 +196,25 @@ ORDER: Final[dict[tuple[Kind, Kind], Order]] = by_pair(
     ]
 )
 
-_EQUAL: Final = _pairwise(equal)
-_IN: Final = _pairwise(lambda machine, item, held: containers.contains(machine, held, item))
+
+def _equal(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    return as_term(
+        modelled(machine, "`==`", [left, right], lambda: boolean(equal(machine, left, right)))
+    )
+
+
+_EQUAL: Final = _pairwise(_equal)
+
+
+def _in(machine: Machine, item: SymbolicValue, held: SymbolicValue) -> Term:
+    return as_term(
+        modelled(
+            machine, "`in`", [item, held], lambda: boolean(containers.contains(machine, held, item))
+        )
+    )
+
+
+_IN: Final = _pairwise(_in)
 _COMPARISONS: Final[dict[type[ast.cmpop], Relation]] = {
     ast.Is: _pairwise(_is),
     ast.IsNot: _negated(_pairwise(_is)),

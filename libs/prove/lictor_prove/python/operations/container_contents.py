@@ -13,6 +13,7 @@ from lictor_prove.python.machine.symbolic_values import (
     Content,
     RangeV,
     Ref,
+    SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
@@ -22,7 +23,8 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse
+from lictor_prove.python.operations.unknown_terms import passed
+from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse, unmodelled
 
 UNKNOWN: Final = object()
 
@@ -85,6 +87,8 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
             return held
         case Ref():
             machine.step()
+            if isinstance(machine.content(value).held, SequenceV):
+                return UNKNOWN
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):
                 return UNKNOWN
@@ -120,7 +124,7 @@ def unordered(value: Any) -> bool:
 def without_nan(value: Any) -> None:
     """Refuse a NaN inside of a container that is ordered: containers ask first which object it is, and nobody knows."""
     if isinstance(value, float) and value != value:
-        refuse(
+        unmodelled(
             "float.identity",
             "containers with NaN in them are ordered by which object it is",
             "Compare floats with `<`, one by one.",
@@ -177,8 +181,12 @@ def term_of(machine: Machine, value: SymbolicValue) -> Term:
         case Ref():
             machine.step()
             content = machine.content(value)
+            if isinstance(content.held, SequenceV) and machine.declares_unknowns:
+                return passed(machine, value)
             options = configurations(machine, content)
             return chosen([(guard, _made(machine, content.kind, held)) for guard, held in options])
+        case SequenceV(kind="list") if machine.declares_unknowns:
+            return passed(machine, value)
         case UnionV():
             return chosen([(guard, term_of(machine, one)) for guard, one in machine.cases(value)])
         case _:

@@ -31,7 +31,7 @@ from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.equality import same
 from lictor_prove.python.operations.iterables import UnknownItems, plans
 from lictor_prove.python.operations.subscripts import lookup
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]
 Function = Callable[[Machine, SymbolicValue, Args], SymbolicValue]
@@ -47,7 +47,7 @@ def items_of(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...
     held: list[ContainerItem] = []
     for guard, how in plans(machine, value):
         if isinstance(how, UnknownItems):
-            refuse(
+            unmodelled(
                 "list.symbolic",
                 "a container can't take the items of a list of unknown length",
                 "Loop over the list itself.",
@@ -89,7 +89,7 @@ def extend(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
 def _whole(machine: Machine, owner: SymbolicValue, what: str) -> tuple[ContainerItem, ...]:
     held = container_contents.entries(machine, _ref(owner))
     if any(entry.present is not TRUE for entry in held):
-        refuse(
+        unmodelled(
             "list.guarded",
             f"how long this list is depends on the path, so {what} is not supported",
             "Do it before the list grows in a branch.",
@@ -111,7 +111,7 @@ def insert(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
 def _known_index(value: SymbolicValue, what: str) -> int:
     at = known_int(value)
     if at is None:
-        refuse("list.index", f"{what} needs a known index", "Write the index out.")
+        unmodelled("list.index", f"{what} needs a known index", "Write the index out.")
     return at
 
 
@@ -135,7 +135,7 @@ def remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
             machine.replace(_ref(owner), (*held[:at], *held[at + 1 :]))
             return NONE_VALUE
         if here is not FALSE:
-            refuse(
+            unmodelled(
                 "list.remove",
                 "which item is removed depends on values that are not known",
                 "Build a new list with a comprehension: [x for x in xs if x != y].",

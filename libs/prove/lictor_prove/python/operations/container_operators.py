@@ -6,9 +6,17 @@ from typing import NoReturn
 
 from lictor_prove.python.kinds import Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import concatenated
 from lictor_prove.python.machine.symbolic_values import Ref, SymbolicValue, TupleV
 from lictor_prove.python.operations.container_contents import entries
 from lictor_prove.python.operations.containers import bounded, check_size, put, set_operation
+from lictor_prove.python.operations.unknown_containers import (
+    is_unknown,
+    iterated,
+    made,
+    sequence_of,
+    shuffled,
+)
 from lictor_prove.python.refusals import refuse
 
 
@@ -23,6 +31,9 @@ def joined_lists(
     machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue
 ) -> SymbolicValue:
     """`+` of lists."""
+    if machine.declares_unknowns and any(sequence_of(machine, each) for each in (left, right)):
+        both = concatenated(iterated(machine, left), iterated(machine, right))
+        return made(machine, "list", both)
     one, other = _made(op, left, right)
     return machine.make("list", bounded((*entries(machine, one), *entries(machine, other))))
 
@@ -31,6 +42,9 @@ def combined_sets(
     machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue
 ) -> SymbolicValue:
     """`|`, `&`, `-`, `^` of sets."""
+    if machine.declares_unknowns and any(is_unknown(machine, each) for each in (left, right)):
+        both = concatenated(iterated(machine, left), iterated(machine, right))
+        return made(machine, "set", shuffled(machine, both, f"what `{op}` of sets gives"))
     return machine.make("set", set_operation(machine, op, *_made(op, left, right)))
 
 

@@ -38,7 +38,7 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations.container_contents import count_of, entries, term_of
 from lictor_prove.python.operations.equality import same
 from lictor_prove.python.operations.iterables import unchanged
-from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
+from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse, unmodelled
 
 # -- length ----------------------------------------------------------------------------------------
 
@@ -52,16 +52,25 @@ def _held_length(machine: Machine, value: SymbolicValue) -> Term:
     match value:
         case Sym():
             return apply("len", value.term)
-        case SequenceV() if value.keep is not TRUE:
-            refuse(
-                "length.filtered",
-                "how many items a filtered list of unknown length has can't be told",
-                "Ask for the length of the list before it is filtered.",
-            )
         case SequenceV():
-            return rounds(value.over)
+            return sequence_length(value)
+        case Ref() if isinstance(held := machine.content(value).held, SequenceV):
+            return sequence_length(held)
         case _:
             return count_of(entry.present for entry in entries(machine, as_ref(value)))
+
+
+def sequence_length(held: SequenceV) -> Term:
+    """How many items there are, of a list of unknown length."""
+    if held.keep is TRUE:
+        return rounds(held.over)
+    if held.picked is None:
+        refuse(
+            "length.filtered",
+            "how many items a filtered list of unknown length has can't be told",
+            "Ask for the length of the list before it is filtered.",
+        )
+    return rounds(held.picked.over)
 
 
 def _tuple_length(_: Machine, value: SymbolicValue) -> Term:
@@ -148,7 +157,7 @@ def _in_items(machine: Machine, container: SymbolicValue, item: SymbolicValue) -
         case Sym() if isinstance(container.type, ListOf):
             return _in_term(machine, container.term, container.type.item, item)
         case _:
-            refuse(
+            unmodelled(
                 "in.sequence",
                 f"membership in {described(container)} is not supported",
                 "Ask the list that the trusted call returned, or loop over it.",
@@ -183,7 +192,7 @@ def _in_term(machine: Machine, container: Term, inner: Type, item: SymbolicValue
     asked = term_of(machine, item)
     nan = FLOAT in (asked.type, inner) or ANY in (asked.type, inner)
     if nan and not (isinstance(asked, Const) and asked.value == asked.value):
-        refuse(
+        unmodelled(
             "float.identity",
             "a float that may be NaN is looked for in a container",
             "Compare floats one by one.",

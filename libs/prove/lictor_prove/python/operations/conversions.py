@@ -28,15 +28,21 @@ from lictor_prove.python.machine.symbolic_values import (
     boolean,
     described,
     is_known,
+    is_none,
     known,
     known_scalar,
 )
-from lictor_prove.python.operations import container_contents, container_methods, format_strings
+from lictor_prove.python.operations import (
+    container_contents,
+    container_methods,
+    format_strings,
+    unknown_iterables,
+)
 from lictor_prove.python.operations.arithmetic import binary, known_int, to_float
 from lictor_prove.python.operations.comparisons import as_term, less, truth, whole
 from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.operations.iterables import known_items
-from lictor_prove.python.refusals import MAX_TEXT, Raises, refuse
+from lictor_prove.python.refusals import MAX_TEXT, Raises, Unmodelled, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]
 NO_KEYWORDS: Final = frozenset[str]()
@@ -83,7 +89,7 @@ def _converted(machine: Machine, to: str, value: SymbolicValue) -> SymbolicValue
 def _in_base(machine: Machine, text: SymbolicValue, base: SymbolicValue) -> SymbolicValue:
     number = known_int(base)
     if number is None or not is_known(text):
-        refuse("builtin.int", "int() in a base is supported for known text", "Write it out.")
+        unmodelled("builtin.int", "int() in a base is supported for known text", "Write it out.")
     return _parsed(machine, "int", known_scalar(text), number)
 
 
@@ -97,7 +103,7 @@ def _as_float(machine: Machine, _: str, value: SymbolicValue) -> SymbolicValue:
 
 def _by_python(machine: Machine, to: str, value: SymbolicValue) -> SymbolicValue:
     if not is_known(value):
-        refuse(
+        unmodelled(
             f"builtin.{to}",
             f"{to}() of {described(value)} that is not known is not supported",
             f"Let the trusted function return a value of type {to}.",
@@ -107,7 +113,7 @@ def _by_python(machine: Machine, to: str, value: SymbolicValue) -> SymbolicValue
 
 def _parsed(machine: Machine, to: str, *given: Any) -> SymbolicValue:
     if isinstance(given[0], str) and len(given[0]) > _MOST_DIGITS:
-        refuse("limits.term", "the number is too long", "Use a shorter one.")
+        unmodelled("limits.term", "the number is too long", "Use a shorter one.")
     make = int if to == "int" else float
     return computed(machine, lambda: make(*given), make())
 
@@ -133,9 +139,9 @@ def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> Sy
 
 
 def _format(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    spec = container_contents.known_value(machine, args[1]) if len(args) > 1 else ""
-    if not isinstance(spec, str):
-        refuse("string.format", "the format must be known", "Write it out.")
+    spec = args[1] if len(args) > 1 else known("")
+    if kind_of(machine, spec) != Kind.STR:
+        refuse("string.format", "the format must be a string", "Write it out.")
     return format_strings.formatted(machine, args[0], spec)
 
 
@@ -150,17 +156,35 @@ def _abs(machine: Machine, value: SymbolicValue) -> SymbolicValue:
 
 def _extreme(name: str) -> Function:
     def of(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
-        if len(args) > 1 and keywords:
+        if len(args) > 1 and "default" in keywords:
             raise Raises("TypeError", f"{name}() takes a default with one iterable only")
-        options = (
-            known_items(machine, unordered(machine, args[0], ordered_items), name)
-            if len(args) == 1
-            else [(TRUE, tuple(args))]
-        )
-        default = keywords.get("default")
+        default, key = keywords.get("default"), keywords.get("key")
+        if key is not None and not is_none(key):
+            given = args[0] if len(args) == 1 else machine.make_list(args)
+            return _unmodelled_extreme(machine, name, given, key, default)
+        try:
+            options = (
+                known_items(machine, unordered(machine, args[0], ordered_items), name)
+                if len(args) == 1
+                else [(TRUE, tuple(args))]
+            )
+        except Unmodelled:
+            return _unmodelled_extreme(machine, name, args[0], None, default)
         return machine.under(options, lambda items: _best(machine, name, items, default))
 
     return of
+
+
+def _unmodelled_extreme(
+    machine: Machine,
+    name: str,
+    items: SymbolicValue,
+    key: SymbolicValue | None,
+    default: SymbolicValue | None,
+) -> SymbolicValue:
+    if not machine.declares_unknowns:
+        unmodelled("list.symbolic", f"{name}() is supported for known items", "Write them out.")
+    return unknown_iterables.extreme(machine, name, items, key, default)
 
 
 def _best(machine: Machine, name: str, items: Args, default: SymbolicValue | None) -> SymbolicValue:
@@ -211,17 +235,26 @@ def _ref(value: SymbolicValue) -> Ref:
 
 def _sum(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     total = args[1] if len(args) > 1 else keywords.get("start", known(0))
+    start = total
     if len(args) > 1 and keywords:
         raise Raises("TypeError", "sum() is given its start twice")
-    starts = [kind_of(machine, start) for _, start in machine.cases(total)]
+    starts = [kind_of(machine, one) for _, one in machine.cases(total)]
     if starts == [Kind.STR]:
         raise Raises("TypeError", "sum() does not add strings", "Use ''.join(…).")
     if any(kind in (Kind.STR, *OPEN) for kind in starts):
         refuse("builtin.sum", "sum() starts from numbers, lists or tuples", "Use ''.join(…).")
-    for entry in container_methods.items_of(machine, unordered(machine, args[0], _ints)):
+    try:
+        added = container_methods.items_of(machine, unordered(machine, args[0], _ints))
+    except Unmodelled:
+        if not machine.declares_unknowns:
+            raise
+        return unknown_iterables.total(machine, args[0], total)
+    for entry in added:
         for one in (entry.value, total):
             for _, case in machine.cases(one):
                 if isinstance(case, Sym) and case.type == FLOAT:
+                    if machine.declares_unknowns:
+                        return unknown_iterables.total(machine, machine.make("list", added), start)
                     refuse(
                         "builtin.sum",
                         "sum() of floats rounds differently in different versions of Python",
@@ -231,13 +264,25 @@ def _sum(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) ->
     return total
 
 
+def _of_unknown(machine: Machine, items: SymbolicValue, name: str) -> SymbolicValue:
+    if not machine.declares_unknowns:
+        unmodelled("list.symbolic", f"{name}() is supported for known items", "Write them out.")
+    return unknown_iterables.some_holds(machine, items, name)
+
+
 def _any(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    try:
+        held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    except Unmodelled:
+        return _of_unknown(machine, args[0], "any")
     return boolean(or_(*(and_(e.present, truth(machine, e.value)) for e in held)))
 
 
 def _all(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    try:
+        held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    except Unmodelled:
+        return _of_unknown(machine, args[0], "all")
     return boolean(and_(*(or_(not_(e.present), truth(machine, e.value)) for e in held)))
 
 
@@ -263,7 +308,7 @@ def _round(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symb
             return Sym(whole(as_term(value)))
         digits = known_int(args[1]) if len(args) > 1 else None
         if not is_known(value) or (len(args) == 2 and digits is None):
-            refuse(
+            unmodelled(
                 "builtin.round",
                 "round() is supported for known numbers",
                 "Work with whole numbers, such as cents.",
@@ -281,7 +326,9 @@ def _ord(machine: Machine, value: SymbolicValue) -> SymbolicValue:
         undefined(machine, "ord()", value)
     text = known_text(value)
     if text is None or len(text) != 1:
-        refuse("builtin.ord", "ord() is supported for one known character", "Compare characters.")
+        unmodelled(
+            "builtin.ord", "ord() is supported for one known character", "Compare characters."
+        )
     return known(ord(text))
 
 
@@ -290,7 +337,7 @@ def _chr(machine: Machine, value: SymbolicValue) -> SymbolicValue:
         undefined(machine, "chr()", value)
     number = known_int(value)
     if number is None:
-        refuse("builtin.chr", "chr() is supported for known numbers", "Write the character.")
+        unmodelled("builtin.chr", "chr() is supported for known numbers", "Write the character.")
     return computed(machine, lambda: chr(number), "")
 
 
@@ -302,8 +349,8 @@ FUNCTIONS: Final[Table] = {
     "int": (0, 2, NO_KEYWORDS, _int),
     "float": (0, 1, NO_KEYWORDS, _float),
     "abs": (1, 1, NO_KEYWORDS, each(_abs)),
-    "min": (1, ANY_NUMBER, frozenset({"default"}), _extreme("min")),
-    "max": (1, ANY_NUMBER, frozenset({"default"}), _extreme("max")),
+    "min": (1, ANY_NUMBER, frozenset({"default", "key"}), _extreme("min")),
+    "max": (1, ANY_NUMBER, frozenset({"default", "key"}), _extreme("max")),
     "sum": (1, 2, frozenset({"start"}), _sum),
     "any": (1, 1, NO_KEYWORDS, _any),
     "all": (1, 1, NO_KEYWORDS, _all),

@@ -28,7 +28,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.operations.container_contents import configurations, term_of
-from lictor_prove.python.refusals import refuse
+from lictor_prove.python.refusals import unmodelled
 
 Equality = Callable[[Machine, SymbolicValue, SymbolicValue], Term]
 
@@ -46,7 +46,7 @@ def equal(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
 
 
 def _cannot(left: SymbolicValue, right: SymbolicValue) -> NoReturn:
-    refuse(
+    unmodelled(
         "operator.equality",
         f"whether {described(left)} equals {described(right)} can't be told",
         "Compare scalars, lists, tuples, dicts or sets.",
@@ -179,7 +179,7 @@ def same(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
             and isinstance(other, Sym)
             and not _comparable(one.term, other.term)
         ):
-            refuse(
+            unmodelled(
                 "float.identity",
                 "a float that may be NaN is looked for in a container: NaN equals nothing, but is found where it is"
                 " the same object",
@@ -217,7 +217,7 @@ def _items(
 
 
 def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
-    if left.id == right.id:
+    if left.id == right.id and left.id not in machine.pools:
         return TRUE
     machine.step()
     one, other = machine.content(left), machine.content(right)

@@ -17,7 +17,8 @@ from lictor_prove.python.machine.symbolic_values import Sym, SymbolicValue, desc
 from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.operations.unknown_results import fresh, modelled
+from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 _SPEC: Final = re.compile(
     r"(?:.?[<>=^])?[-+ ]?#?0?[0-9]{0,3}[,_]?(?:\.[0-9]{1,3})?[bcdeEfFgGosxX%]?", re.DOTALL
@@ -35,7 +36,11 @@ _PLAIN: Final = frozenset(
 
 def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> Sym:
     """`str(value)`, or `repr(value)`."""
-    found = machine.each(value, lambda one: _text_of(machine, one, quoted=quoted))
+    name = "repr()" if quoted else "str()"
+    found = machine.each(
+        value,
+        lambda one: modelled(machine, name, [one], lambda: _text_of(machine, one, quoted=quoted)),
+    )
     assert isinstance(found, Sym)
     return found
 
@@ -53,7 +58,7 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
             machine.require(FALSE, f"no ValueError: {error}")
             return known("")
         if (quoted or not isinstance(held, str)) and not _settled(shown):
-            refuse(
+            unmodelled(
                 "string.unicode",
                 "which characters of this text are escaped depends on the version of Python",
                 "Leave out characters that are new, or can't be printed.",
@@ -65,7 +70,7 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
         return Sym(apply("str_of_int", value.term))
     if isinstance(value, Sym) and value.type == BOOL:
         return Sym(ite(value.term, const("True"), const("False")))
-    refuse(
+    unmodelled(
         "string.conversion",
         f"{described(value)} can't be turned into a string here",
         "Convert strings, ints and bools; format known values only.",
@@ -92,8 +97,11 @@ def converted(machine: Machine, value: SymbolicValue, conversion: str | None) ->
             raise Raises("ValueError", f"there is no conversion !{conversion}")
 
 
-def formatted(machine: Machine, value: SymbolicValue, spec: str) -> Sym:
+def formatted(machine: Machine, value: SymbolicValue, format_: SymbolicValue) -> Sym:
     """`format(value, spec)`."""
+    spec = known_text(format_)
+    if spec is None:
+        return _of_any_format(machine, value, format_)
     if not spec:
         return text_of(machine, value)
 
@@ -102,11 +110,7 @@ def formatted(machine: Machine, value: SymbolicValue, spec: str) -> Sym:
             raise Raises("TypeError", f"{described(one)} takes no format such as {spec!r}")
         held = container_contents.known_value(machine, one)
         if type(held) not in (bool, int, float, str) or not _SPEC.fullmatch(spec):
-            refuse(
-                "string.format",
-                f"the format {spec!r} of {described(one)} is not supported",
-                "Format known values, or leave the format out: f'{x}'.",
-            )
+            return _of_known_format(machine, one, spec)
         try:
             return known(format(held, spec))
         except (ValueError, OverflowError) as error:
@@ -115,6 +119,48 @@ def formatted(machine: Machine, value: SymbolicValue, spec: str) -> Sym:
     found = machine.each(value, of)
     assert isinstance(found, Sym)
     return found
+
+
+def _of_known_format(machine: Machine, value: SymbolicValue, spec: str) -> SymbolicValue:
+    """A text that nobody models. Whether there is one depends on the kind, which an example has too."""
+    example = _EXAMPLES.get(kind_of(machine, value))
+    if example is None or not _SPEC.fullmatch(spec) or not machine.declares_unknowns:
+        refuse(
+            "string.format",
+            f"the format {spec!r} of {described(value)} is not supported",
+            "Format known values, or leave the format out: f'{x}'.",
+        )
+    try:
+        format(example, spec)
+    except ValueError as error:
+        raise Raises("ValueError", str(error)) from error
+    # A float format of an int that is larger than any float; a character that there is not.
+    may_raise = isinstance(example, int) and spec[-1:] in _OF_FLOATS | {"c"}
+    return fresh(
+        machine, STR, f"the format {spec!r} has no exact model", [value], may_raise=may_raise
+    )
+
+
+def _of_any_format(machine: Machine, value: SymbolicValue, format_: SymbolicValue) -> Sym:
+    cases = machine.cases(value)
+    if not machine.declares_unknowns or any(
+        kind_of(machine, one) not in _EXAMPLES for _, one in cases
+    ):
+        refuse("string.format", "the format of this value is not known", "Write the format out.")
+    made = fresh(
+        machine, STR, "the format of this value is not known", [value, format_], may_raise=True
+    )
+    assert isinstance(made, Sym)
+    return made
+
+
+_EXAMPLES: Final[dict[Kind, bool | int | float | str]] = {
+    Kind.BOOL: True,
+    Kind.INT: 1,
+    Kind.FLOAT: 1.5,
+    Kind.STR: "a",
+}
+_OF_FLOATS: Final = frozenset("eEfFgG%")
 
 
 # -- str.format ------------------------------------------------------------------------------------
@@ -178,14 +224,8 @@ def _filled(machine: Machine, text: str, arguments: _Arguments, *, inner: bool) 
         if spec and "{" in spec:
             if inner:
                 raise Raises("ValueError", "a format inside a format holds another one")
-            spec = known_format(_filled(machine, spec, arguments, inner=True))
-        parts.append(formatted(machine, value, spec or "").term)
+            format_: SymbolicValue = _filled(machine, spec, arguments, inner=True)
+        else:
+            format_ = known(spec or "")
+        parts.append(formatted(machine, value, format_).term)
     return concat(*parts) if parts else known("")
-
-
-def known_format(value: SymbolicValue) -> str:
-    """A format that is put together while the program runs, where it is known."""
-    spec = known_text(value)
-    if spec is None:
-        refuse("string.format", "the format of this value is not known", "Write the format out.")
-    return spec

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from lictor_ir.terms import TRUE, Term, Var, and_, apply, not_, substitute
+from lictor_ir.terms import TRUE, Term, and_, apply, const, not_, substitute
 from lictor_ir.types import ListOf
 from lictor_prove.python.kinds import (
     SETS,
@@ -16,6 +16,7 @@ from lictor_prove.python.kinds import (
     entry_of,
 )
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import choose
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
@@ -26,6 +27,7 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
     TupleV,
+    alternatives,
     described,
     is_known,
     known,
@@ -33,7 +35,7 @@ from lictor_prove.python.machine.symbolic_values import (
     renamed,
 )
 from lictor_prove.python.operations import container_contents
-from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
+from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse, unmodelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class UnknownItems:
     """An item for each index of a list, or below a count, where the condition holds."""
 
     over: Term
-    item: Callable[[Var], tuple[SymbolicValue, Term]]
+    item: Callable[[Term], tuple[SymbolicValue, Term]]
+    watched: tuple[tuple[int, Content], ...] = ()
+    """Objects that must not change while the loop runs."""
 
 
 IterationPlan = KnownItems | UnknownItems
@@ -96,13 +100,7 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
                 )
             return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
         case SequenceV():
-            return UnknownItems(
-                value.over,
-                lambda index: (
-                    renamed(value.item, {value.index: index}),
-                    substitute(value.keep, {value.index: index}),
-                ),
-            )
+            return _unknown(value, "list", value.watched)
         case Sym(term) if isinstance(value.type, ListOf):
             return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
         case _:
@@ -113,13 +111,32 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
             )
 
 
-def _characters(_: Machine, value: SymbolicValue) -> KnownItems:
+def _unknown(
+    held: SequenceV, kind: str, watched: tuple[tuple[int, Content], ...] = ()
+) -> UnknownItems:
+    def item(index: Term) -> tuple[SymbolicValue, Term]:
+        names: dict[Term, Term] = {held.index: index}
+        value = renamed(held.item, names)
+        if kind == "dict":
+            keys = [
+                (guard, one.items[0])
+                for guard, one in alternatives(value)
+                if isinstance(one, TupleV)
+            ]
+            value = choose(keys)
+        return value, substitute(held.keep, names)
+
+    return UnknownItems(held.over, item, watched)
+
+
+def _characters(_: Machine, value: SymbolicValue) -> IterationPlan:
     text = known_scalar(value) if is_known(value) else None
     if not isinstance(text, str):
-        refuse(
-            "loop.string",
-            "looping over the characters of a string that is not known is not supported",
-            "Use find, in, startswith or re.fullmatch.",
+        assert isinstance(value, Sym)
+        term = value.term
+        return UnknownItems(
+            apply("len", term),
+            lambda index: (Sym(apply("substring", term, index, const(1))), TRUE),
         )
     if len(text) > MAX_ITERATIONS:
         refuse("limits.iterations", "the string is too long to loop over", "Shorten it.")
@@ -134,8 +151,10 @@ PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by
 )
 
 
-def _object(machine: Machine, ref: Ref) -> KnownItems:
+def _object(machine: Machine, ref: Ref) -> IterationPlan:
     content = machine.content(ref)
+    if isinstance(content.held, SequenceV):
+        return _unknown(content.held, content.kind, ((ref.id, machine.stored(ref)),))
     held = container_contents.entries(machine, ref)
     if content.kind in SETS and len(held) > 1:
         refuse(
@@ -155,7 +174,7 @@ def known_items(
     found: list[tuple[Term, tuple[SymbolicValue, ...]]] = []
     for guard, how in plans(machine, value):
         if isinstance(how, UnknownItems):
-            refuse(
+            unmodelled(
                 "list.symbolic",
                 f"{who} of a list of unknown length is not supported",
                 "Loop over it with `for`, or let the trusted function do it.",

@@ -25,6 +25,7 @@ from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.container_contents import count_of
 from lictor_prove.python.operations.containers import rounds
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan
+from lictor_prove.python.operations.unknown_iterables import zipped
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
@@ -118,6 +119,8 @@ def make_zip(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Sy
         cases = machine.cases(arg)
         how = plan(machine, cases[0][1]) if len(cases) == 1 else None
         if not isinstance(how, KnownItems) or _gaps(how):
+            if machine.declares_unknowns and len(cases) == 1:
+                return zipped(machine, args)
             refuse(
                 "list.symbolic",
                 "zip() is supported for lists whose length is known",

@@ -30,7 +30,7 @@ from lictor_prove.python.operations.conversions import (
     computed,
     each,
 )
-from lictor_prove.python.refusals import refuse
+from lictor_prove.python.refusals import refuse, unmodelled
 
 # -- math ------------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ def _known_math(function: Callable[[Any], Any], *, ints: bool) -> Function:
         held = container_contents.known_value(machine, value)
         if isinstance(held, int | float):
             return computed(machine, lambda: function(held), 0)
-        refuse(
+        unmodelled(
             "math.known",
             "this function is supported for known numbers",
             "Work with ints: // and %.",

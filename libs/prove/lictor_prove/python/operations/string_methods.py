@@ -24,11 +24,12 @@ from lictor_prove.python.machine.symbolic_values import (
     is_none,
     known,
 )
-from lictor_prove.python.operations import container_contents
+from lictor_prove.python.operations import container_contents, unknown_iterables
 from lictor_prove.python.operations.arithmetic import clamp_index, concat
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.iterables import known_items
-from lictor_prove.python.refusals import MAX_TEXT, Raises, refuse
+from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.refusals import MAX_TEXT, Raises, Unmodelled, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]
 Function = Callable[[Machine, SymbolicValue, Args], SymbolicValue]
@@ -68,7 +69,7 @@ def computed(name: str, otherwise: OnTerm | None = None) -> Function:
         if isinstance(owner.term, Const) and container_contents.UNKNOWN not in held:
             return _by_python(machine, str(owner.term.value), name, held)
         if otherwise is None:
-            refuse(
+            unmodelled(
                 "method.string",
                 f"{name!r} of a string that is not known is not supported",
                 _NEAREST.get(name, "Use startswith, endswith, find, in, replace, slices or len."),
@@ -76,7 +77,11 @@ def computed(name: str, otherwise: OnTerm | None = None) -> Function:
         return otherwise(machine, owner.term, args)
 
     return lambda machine, owner, args: _on_each(
-        machine, args, lambda given: of(machine, owner, given)
+        machine,
+        args,
+        lambda given: modelled(
+            machine, f"str.{name}", [owner, *given], lambda: of(machine, owner, given)
+        ),
     )
 
 
@@ -102,9 +107,9 @@ def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> S
         "replace": (len(text) + 1) * (len(str(args[1])) + 1) if name == "replace" else 0,
     }
     if grown.get(name, 0) > MAX_TEXT:
-        refuse("limits.term", "a string here grows beyond what is read", "Make it shorter.")
+        unmodelled("limits.term", "a string here grows beyond what is read", "Make it shorter.")
     if name in _BY_UNICODE and any(char >= _SETTLED for char in text):
-        refuse(
+        unmodelled(
             "string.unicode",
             f"what {name} does to {text[:40]!r} depends on the version of Python",
             "Write out what you expect.",
@@ -188,7 +193,7 @@ def replace(machine: Machine, text: Term, args: Args) -> SymbolicValue:
     """`text.replace(old, new)`."""
     old, new = (_text(machine, arg) for arg in _unbounded("replace", args, 2))
     if not isinstance(old, Const) or not old.value:
-        refuse(
+        unmodelled(
             "method.replace",
             "replace is supported for a known, non-empty text",
             "Write out what is replaced.",
@@ -214,7 +219,7 @@ def removesuffix(machine: Machine, text: Term, args: Args) -> SymbolicValue:
 def _unbounded(name: str, args: Args, wanted: int) -> Args:
     """The arguments, where no bounds are given: Python may find an empty text in a slice, and not within bounds."""
     if len(args) > wanted:
-        refuse(
+        unmodelled(
             "method.arguments",
             f"{name} of a string that is not known is supported with {wanted} arguments",
             "Slice the string first instead of passing bounds.",
@@ -237,4 +242,11 @@ def join(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
             parts.append(text.term)
         return concat(*parts) if parts else known("")
 
-    return machine.under(known_items(machine, args[0], "join"), of)
+    mark = machine.mark()
+    try:
+        return machine.under(known_items(machine, args[0], "join"), of)
+    except Unmodelled:
+        if not machine.declares_unknowns:
+            raise
+        machine.go_back(mark)
+        return unknown_iterables.joined_text(machine, owner, args[0])

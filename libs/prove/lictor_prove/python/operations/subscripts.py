@@ -18,6 +18,7 @@ from lictor_prove.python.kinds import (
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge
 from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
     ContainerItem,
     RangeV,
     Ref,
@@ -25,17 +26,32 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
     TupleV,
+    count,
     described,
     is_known,
     known,
     known_scalar,
     renamed,
 )
-from lictor_prove.python.operations import container_contents, containers
+from lictor_prove.python.operations import (
+    container_contents,
+    containers,
+    unknown_containers,
+    unknown_iterables,
+)
 from lictor_prove.python.operations.arithmetic import clamp_index, known_int
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.equality import same
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.operations.unknown_containers import (
+    is_unknown,
+    item_at,
+    made,
+    opened,
+    sequence_of,
+)
+from lictor_prove.python.operations.unknown_iterables import index_of
+from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 
 def item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
@@ -66,6 +82,9 @@ def _by_index(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> S
     match owner:
         case TupleV(items):
             return _of_items(machine, items, at)
+        case Ref() if is_unknown(machine, owner):
+            held = opened(machine, owner)
+            return item_at(held, index_of(machine, held, at, owner))
         case Ref():
             options = container_contents.configurations(machine, machine.content(owner))
             return machine.under(
@@ -82,6 +101,9 @@ def _by_index(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> S
         case SequenceV() if owner.keep is TRUE:
             place = _place(machine, at, containers.rounds(owner.over), owner.kind)
             return renamed(owner.item, {owner.index: place})
+        case SequenceV() if owner.picked is not None:
+            held = owner.picked
+            return item_at(held, index_of(machine, held, at, owner))
         case SequenceV():
             refuse(
                 "subscript.filtered",
@@ -138,6 +160,8 @@ def lookup(
     machine: Machine, ref: Ref, key: SymbolicValue, default: SymbolicValue | None = None
 ) -> SymbolicValue:
     """`d[key]`, or `d.get(key, default)`."""
+    if is_unknown(machine, ref):
+        return unknown_containers.lookup(machine, ref, key, default)
     containers.hashable(machine, key)
     hits: list[tuple[Term, SymbolicValue]] = []
     for entry in container_contents.entries(machine, ref):
@@ -166,7 +190,13 @@ def part(
     step: SymbolicValue | None,
 ) -> SymbolicValue:
     """`owner[lower:upper:step]`."""
-    return machine.each(owner, lambda one: _part(machine, one, lower, upper, step))
+    bounds = [NONE_VALUE if each is None else each for each in (lower, upper, step)]
+    return machine.each(
+        owner,
+        lambda one: modelled(
+            machine, "a slice", [one, *bounds], lambda: _part(machine, one, lower, upper, step)
+        ),
+    )
 
 
 def _part(
@@ -185,7 +215,9 @@ def _part(
     start, stop = _bound(lower), _bound(upper)
     stride = 1 if step is None or _bound(step) is None else known_int(step)
     if stride is None or stride == 0:
-        refuse("slice.step", "the step of this slice is not known, or 0", "Write a step, or none.")
+        unmodelled(
+            "slice.step", "the step of this slice is not known, or 0", "Write a step, or none."
+        )
     if all(bound is None or isinstance(bound, Const) for bound in (start, stop)):
         where = slice(_held(start), _held(stop), stride)
         match owner:
@@ -193,7 +225,7 @@ def _part(
                 return TupleV(items[where])
             case RangeV(numbers):
                 return RangeV(numbers[where])
-            case Ref():
+            case Ref() if not is_unknown(machine, owner):
                 options = container_contents.configurations(machine, machine.content(owner))
                 return containers.union_of(
                     [(guard, machine.make("list", held[where])) for guard, held in options]
@@ -202,6 +234,15 @@ def _part(
                 return known(term.value[where])
             case _:
                 pass
+    if stride == 1 and kind == Kind.LIST and machine.declares_unknowns:
+        held = sequence_of(machine, owner)
+        if held is None and isinstance(owner, Ref):
+            held = opened(machine, owner)
+        if held is not None:
+            size = count(held)
+            first = clamp_index(start, size) if start is not None else const(0)
+            last = clamp_index(stop, size) if stop is not None else size
+            return made(machine, "list", unknown_iterables.part(held, first, last))
     if stride == 1 and isinstance(owner, Sym) and kind in (Kind.STR, Kind.LIST):
         term, size = owner.term, apply("len", owner.term)
         first = clamp_index(start, size) if start is not None else const(0)
@@ -212,7 +253,7 @@ def _part(
         index = machine.fresh_index()
         place = apply("add", first, index)
         return SequenceV(apply("sub", last, first), index, Sym(apply("at", term, place)), TRUE)
-    refuse(
+    unmodelled(
         "slice.symbolic",
         "this slice of something unknown is not supported",
         "Use known bounds, and no step.",
@@ -260,10 +301,19 @@ def assign(
             "Set items of lists and dicts that the program made.",
         )
     if machine.content(ref).kind == "dict":
-        containers.put(machine, ref, index, value)
+        if is_unknown(machine, ref):
+            unknown_containers.put(machine, ref, index, value)
+        else:
+            containers.put(machine, ref, index, value)
         return
     if machine.content(ref).kind == "set":
         refuse("assign.item", "a set has no items by index", "Use `add` and `discard`.")
+    if is_unknown(machine, ref):
+        at = _index(machine, index)
+        unknown_containers.change(machine, ref, opened(machine, ref))
+        place = index_of(machine, opened(machine, ref), at, ref)
+        unknown_iterables.replaced(machine, ref, place, value)
+        return
     held = container_contents.entries(machine, ref)
     if any(entry.present is not TRUE for entry in held):
         refuse(

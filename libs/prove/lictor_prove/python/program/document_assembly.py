@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lictor_ir.contracts import AtEnd, leaves, relations
-from lictor_ir.document import Document, Guarantee, Parameter, Schema
-from lictor_ir.terms import App, Term, postorder
+from lictor_ir.document import Document, Guarantee, Parameter, Schema, Unknown
+from lictor_ir.terms import App, Term, postorder, results
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.interpreter.trusted_calls import declared_effect
@@ -65,11 +65,14 @@ def assembled(
         fluents=declared_fluents,
         inputs=tuple(inputs),
         atoms=tuple(machine.atoms),
+        unknowns=tuple(machine.unknowns),
         assumptions=tuple(machine.assumptions),
         obligations=tuple(machine.obligations),
         guarantees=tuple(guarantees),
     )
-    return _with_schemas(document, schemas)
+    shown = [term for each in machine.branches for term in (each.guard, each.condition)]
+    shown += [binder.over for each in machine.branches for binder in each.binders]
+    return _with_schemas(_without_unread(document, shown), schemas)
 
 
 def _with_schemas(document: Document, known: Mapping[str, Schema]) -> Document:
@@ -83,6 +86,23 @@ def _with_schemas(document: Document, known: Mapping[str, Schema]) -> Document:
         if isinstance(part, App) and part.op in ("from", "not_from", "same_row"):
             used |= {place.rpartition(".")[0] for place in part.param.split(",")}
     return replace(document, schemas=tuple(known[each] for each in sorted(used) if each in known))
+
+
+def _without_unread(document: Document, shown: Sequence[Term]) -> Document:
+    """The document without unknowns that nothing reads, nor what is told of branches.
+
+    One that may raise stays: the run may end there.
+    """
+    if not document.unknowns:
+        return document
+    terms = (*_terms(replace(document, unknowns=())), *shown)
+    read = {each.call for each in results(*terms)}
+    kept: list[Unknown] = []
+    for unknown in reversed(document.unknowns):
+        if unknown.may_raise or unknown.id in read:
+            kept.append(unknown)
+            read |= {each.call for each in results(*(b.over for b in unknown.binders))}
+    return replace(document, unknowns=tuple(reversed(kept)))
 
 
 def _schemas_of(type_: Type) -> set[str]:
@@ -104,6 +124,7 @@ def _types(document: Document) -> list[Type]:
         *(p.type for effect in document.effects for p in effect.parameters),
         *(effect.result for effect in document.effects),
         *(field.type for event in document.events for field in event.fields),
+        *(unknown.type for unknown in document.unknowns),
     ]
 
 
@@ -112,6 +133,7 @@ def _terms(document: Document) -> list[Term]:
     found: list[Term] = []
     for atom in document.atoms:
         found += [atom.guard, *atom.arguments.values(), *(b.over for b in atom.binders)]
+    found += [binder.over for unknown in document.unknowns for binder in unknown.binders]
     for stated in (*document.assumptions, *document.obligations):
         found += [stated.guard, stated.formula, *(b.over for b in stated.binders)]
     for guarantee in document.guarantees:

@@ -98,13 +98,13 @@ def leaves_by(body: Sequence[ast.stmt], kind: type[ast.Break] | type[ast.Continu
         node = stack.pop()
         if isinstance(node, kind):
             return True
-        if isinstance(node, ast.For):
+        if isinstance(node, ast.For | ast.While):
             stack.extend(node.orelse)
         elif not isinstance(node, ast.FunctionDef | ast.Lambda):
             stack += children(node)
     return False
 
 
-def target_names(target: ast.expr) -> set[str]:
-    """The names that an assignment target binds."""
-    return stored_names([target])
+def returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether the function around is left in these statements."""
+    return any(isinstance(node, ast.Return) for node in _in_scope(body))

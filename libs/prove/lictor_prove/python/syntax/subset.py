@@ -31,6 +31,7 @@ SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
         ast.AugAssign,
         ast.AnnAssign,
         ast.For,
+        ast.While,
         ast.If,
         ast.Raise,
         ast.Assert,
@@ -96,7 +97,6 @@ SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
 )
 
 _REFUSED: Final[dict[str, tuple[str, str, str]]] = {
-    "While": ("while", "a while loop may run for ever", "Use `for … in range(n)` with a bound."),
     "AsyncFunctionDef": ("async", "async functions are outside the subset", "Use `def`."),
     "AsyncFor": ("async", "async loops are outside the subset", "Use `for`."),
     "AsyncWith": ("async", "async blocks are outside the subset", "Call the functions directly."),

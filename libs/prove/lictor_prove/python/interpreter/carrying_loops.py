@@ -1,0 +1,379 @@
+"""Loops that run an unknown number of times.
+
+The body is executed once, for an index that stands for all rounds after which the loop goes on. What one round leaves
+for the next is found by executing it again until nothing new is left (`loop_summaries`). A round in which the loop is
+left by `break` or `return` comes after them, once: an unknown number says after how many.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lictor_ir.document import Binder
+from lictor_ir.provenance import made_of
+from lictor_ir.terms import (
+    FALSE,
+    TRUE,
+    Result,
+    Term,
+    Var,
+    and_,
+    apply,
+    const,
+    ite,
+    not_,
+    or_,
+    results,
+    var,
+)
+from lictor_ir.types import BOOL, INT
+from lictor_prove.python.machine.control_paths import Key, Store, beyond
+from lictor_prove.python.machine.loop_summaries import LoopState, Summary, bounded
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    UNBOUND,
+    Content,
+    Ref,
+    SequenceV,
+    SymbolicValue,
+    count,
+)
+from lictor_prove.python.machine.unknown_values import unknown, within
+from lictor_prove.python.operations.comparisons import truth
+from lictor_prove.python.operations.iterables import UnknownItems
+from lictor_prove.python.refusals import refuse
+from lictor_prove.python.syntax.scopes import leaves_by, returns
+
+ZERO: Final = const(0)
+MAX_PASSES: Final = 8
+EXACT_PASSES: Final = 1
+"""From then on, what a pass leaves that none did before is any value of its type: else it may grow for ever."""
+MAX_NESTED: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """After how many rounds a loop ends."""
+
+    number: Term
+    is_left: Term = FALSE
+    """Whether it ends before the end of its list."""
+    place: Term = ZERO
+    """If so, the index of the item at which it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListLoop:
+    """`for … in …`, over a list of unknown length."""
+
+    node: ast.For
+    how: UnknownItems
+    begin: Callable[[SymbolicValue], None]
+
+    @property
+    def most(self) -> Term | None:
+        """How many rounds there are at most."""
+        return count(SequenceV(self.how.over, _NO_INDEX, NONE_VALUE, TRUE))
+
+    def keeps_all(self, index: Var) -> bool:
+        """Whether every item makes a round."""
+        return self.how.item(index)[1] is TRUE
+
+    def round(self, machine: Machine, index: Term) -> None:
+        """One round, at an index."""
+        item, keep = self.how.item(index)
+
+        def run() -> SymbolicValue:
+            self.begin(item)
+            machine.hooks.run(machine, self.node.body)
+            return NONE_VALUE
+
+        machine.fork(keep, run, lambda: NONE_VALUE)
+
+    def last(self, machine: Machine, done: Rounds) -> None:
+        """After so many rounds: the one in which the loop is left, or its end."""
+        if not is_left(self.node):
+            machine.hooks.run(machine, self.node.orelse)
+            return
+        left, place = done.is_left, done.place
+
+        def leave() -> SymbolicValue:
+            item, keep = self.how.item(place)
+            machine.suppose(keep)
+            _last_round(machine, self.node.body, lambda: self.begin(item))
+            return NONE_VALUE
+
+        _ended(machine, left, leave, self.node.orelse)
+
+    def flowing(self, machine: Machine, index: Var) -> list[Term]:
+        """What decides how many rounds there are."""
+        del machine
+        return [self.how.over, self.how.item(index)[1]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionLoop:
+    """`while …`."""
+
+    node: ast.While
+
+    @property
+    def most(self) -> Term | None:
+        """How many rounds there are at most: nobody knows."""
+        return None
+
+    def keeps_all(self, index: Var) -> bool:
+        """Whether every index makes a round."""
+        del index
+        return True
+
+    def round(self, machine: Machine, index: Term) -> None:
+        """One round."""
+        del index
+        condition = self._test(machine)
+        machine.targets[-1].tests.append(condition)
+        machine.suppose(condition)
+        if not machine.dead:
+            machine.hooks.run(machine, self.node.body)
+
+    def last(self, machine: Machine, done: Rounds) -> None:
+        """After so many rounds: the one in which the loop is left, or its end."""
+        del done
+        condition = self._test(machine)
+        if not is_left(self.node):
+            machine.suppose(not_(condition))
+            machine.hooks.run(machine, self.node.orelse)
+            return
+
+        def leave() -> SymbolicValue:
+            _last_round(machine, self.node.body, lambda: None)
+            return NONE_VALUE
+
+        _ended(machine, condition, leave, self.node.orelse)
+
+    def _test(self, machine: Machine) -> Term:
+        machine.at = self.node.test
+        condition = truth(machine, machine.evaluate(self.node.test))
+        machine.branch(self.node.test, condition)
+        return condition
+
+    def flowing(self, machine: Machine, index: Var) -> list[Term]:
+        """What decides how many rounds there are: conditions, which are noted as they are met."""
+        del machine, index
+        return []
+
+
+_NO_INDEX: Final = var("?", INT)
+
+
+def is_left(node: ast.For | ast.While) -> bool:
+    """Whether the loop has a `break` or `return`."""
+    return leaves_by(node.body, ast.Break) or returns(node.body)
+
+
+def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], None]) -> None:
+    """The round in which the loop is left: paths that come to its end are not taken."""
+
+    def run() -> None:
+        target = machine.enter("last")
+        begin()
+        machine.hooks.run(machine, body)
+        machine.stop()
+        machine.close(target, NONE_VALUE)
+
+    mark, base = machine.mark(), machine.store
+    exits = [len(target.exits) for target in machine.targets]
+    machine.store = Store(base)
+    run()
+    conditions: list[Term] = []
+    for target, before in zip(machine.targets, exits, strict=True):
+        conditions += [beyond(each.guard, mark.guard) for each in target.exits[before:]]
+        del target.exits[before:]
+    leaves = or_(*conditions)
+    machine.go_back(mark)
+    # A condition that was known before the round does not rest on what is called in it.
+    if not any(
+        _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
+    ):
+        machine.suppose(leaves)
+    if not machine.dead:
+        run()
+
+
+def _is_new(read: Result, atoms: int, unknowns: int) -> bool:
+    number = int(read.call[1:])
+    return number > (atoms if read.call.startswith("c") else unknowns)
+
+
+def _ended(
+    machine: Machine,
+    is_left: Term,
+    leave: Callable[[], SymbolicValue],
+    orelse: Sequence[ast.stmt],
+) -> None:
+    whole = machine.enter("loop")
+
+    def otherwise() -> SymbolicValue:
+        # The rounds are over: a `break` in `else` is one of the loop around.
+        whole.kind = "else"
+        machine.hooks.run(machine, orelse)
+        return NONE_VALUE
+
+    machine.fork(is_left, leave, otherwise)
+    machine.close(whole, NONE_VALUE)
+
+
+def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
+    """Execute the loop."""
+    if len(machine.binders) >= MAX_NESTED:
+        refuse("limits.loops", "loops are nested too deeply", "Nest fewer loops.")
+    node = loop.node
+    base, index = machine.fresh_id(), machine.fresh_index()
+    counted = is_left(node) or loop.most is None
+    leaving = frozenset[str]()
+    summaries: dict[Key, Summary] = {}
+    pools: dict[str, Ref] = {}
+    for number in range(MAX_PASSES):
+        mark = machine.mark()
+        machine.at = node
+        if counted:
+            rounds = _rounds(machine, loop, leaving)
+            over = rounds.number
+        else:
+            assert isinstance(loop, ListLoop)
+            assert loop.most is not None
+            rounds, over = Rounds(loop.most), loop.how.over
+        state = LoopState(
+            index,
+            rounds.number,
+            loop.keeps_all(index),
+            node.lineno,
+            base,
+            machine,
+            summaries,
+            pools,
+        )
+        left, found = _pass(machine, loop, state, over)
+        _unchanged(loop, left)
+        new = _summaries(state, left, found)
+        is_stable = found == leaving and {k: each.key for k, each in new.items()} == {
+            k: each.key for k, each in summaries.items()
+        }
+        if is_stable:
+            break
+        machine.go_back(mark)
+        if number >= EXACT_PASSES:
+            new = {key: each.widened(summaries.get(key)) for key, each in new.items()}
+        leaving, summaries = found, new
+    else:
+        refuse(
+            "loop.carried",
+            "what this loop carries from round to round can't be told",
+            "Carry less: assign names in the same round before they are read.",
+            node,
+        )
+    machine.at = node
+    for key, value in state.written(machine, rounds.number).items():
+        machine.store.written[key] = value
+    loop.last(machine, rounds)
+
+
+def _rounds(machine: Machine, loop: ListLoop | ConditionLoop, leaving: frozenset[str]) -> Rounds:
+    why = f"after how many rounds the loop in line {loop.node.lineno} ends"
+    most = loop.most
+    flowing = () if most is None else (most,)
+    number = unknown(machine, INT, why, flowing, labels=leaving).term
+    if most is None:
+        return Rounds(bounded(number, None))
+    why = f"whether the loop in line {loop.node.lineno} is left before its end"
+    left = and_(
+        apply("lt", const(0), most), unknown(machine, BOOL, why, flowing, labels=leaving).term
+    )
+    place = within(number, most)
+    return Rounds(ite(left, place, most), left, place)
+
+
+def _pass(
+    machine: Machine, loop: ListLoop | ConditionLoop, state: LoopState, over: Term
+) -> tuple[dict[Key, SymbolicValue | Content], frozenset[str]]:
+    """One execution of the body: what it leaves where, and what decides that the loop is left."""
+    outer, guard, binders, departed = (
+        machine.store,
+        machine.guard,
+        machine.binders,
+        machine.departed,
+    )
+    scratch = machine.store = Store(outer)
+    machine.binders = (*binders, Binder(state.index, over))
+    scratch.written.update(state.start(machine))
+    leaving = _suppose_going_on(machine, loop, state.index) if is_left(loop.node) else []
+    target = machine.enter("going")
+    loop.round(machine, state.index)
+    conditions = [*leaving, *target.dropped, *target.tests, *loop.flowing(machine, state.index)]
+    machine.close(target, NONE_VALUE)
+    found = frozenset(made_of(conditions, machine.inputs, machine.unknowns))
+    machine.store, machine.guard, machine.binders, machine.departed = (
+        outer,
+        guard,
+        binders,
+        departed,
+    )
+    return scratch.written, found
+
+
+def _suppose_going_on(machine: Machine, loop: ListLoop | ConditionLoop, index: Term) -> list[Term]:
+    """Go on only where the round does not leave the loop, if that is known when it begins; what it would leave by."""
+    mark = machine.mark()
+    machine.store = Store(machine.store)
+    target = machine.enter("going")
+    loop.round(machine, index)
+    leaving = list(target.dropped)
+    machine.go_back(mark)
+    leaves = or_(*(beyond(each, mark.guard) for each in leaving))
+    if not any(
+        _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
+    ):
+        machine.suppose(not_(leaves))
+    return leaving
+
+
+def _summaries(
+    state: LoopState, left: dict[Key, SymbolicValue | Content], labels: frozenset[str]
+) -> dict[Key, Summary]:
+    found: dict[Key, Summary] = {}
+    store, state.made = state.machine.store, left
+    many = {ref.id for ref in state.pools.values()}
+    for key, value in left.items():
+        before = store.get(key)
+        if isinstance(key, int):
+            if before is not None and key not in many:
+                found[key] = state.summary(key, before, [value], labels)
+        elif key[0] <= state.base:
+            found[key] = state.summary(key, UNBOUND if before is None else before, [value], labels)
+    looked: set[int] = set()
+    while (escaped := set(state.escaped)) != looked or any(
+        ref.id not in found for ref in state.pools.values()
+    ):
+        looked = escaped
+        for kind, ref in list(state.pools.items()):
+            before = store.get(ref.id)
+            assert before is not None
+            held = [left[each] for each in looked if state.escaped[each] == kind]
+            found[ref.id] = state.summary(ref.id, before, [left.get(ref.id, before), *held], labels)
+    return found
+
+
+def _unchanged(loop: ListLoop | ConditionLoop, left: dict[Key, SymbolicValue | Content]) -> None:
+    """Refuse a loop that changes what it runs over."""
+    for key, content in loop.how.watched if isinstance(loop, ListLoop) else ():
+        if left.get(key, content) is not content:
+            refuse(
+                "loop.mutation",
+                "the loop changes what it runs over",
+                "Loop over a copy: `for x in list(xs)`.",
+                loop.node,
+            )

@@ -1,0 +1,730 @@
+"""What rounds of a loop that runs an unknown number of times leave for the next one, and for what comes after.
+
+A name or a container is left with one of a few values. Each is kept as a template: what it is in some round, nobody
+knows which. `best = o` leaves an item of the list at an unknown index, so it is still known to come from there. What
+was computed from earlier rounds (a sum, a text that grows) becomes an unknown of its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+from typing import Any, Final
+
+from lictor_ir.document import Binder
+from lictor_ir.provenance import made_of
+from lictor_ir.terms import (
+    TRUE,
+    App,
+    Const,
+    Result,
+    Term,
+    Var,
+    apply,
+    const,
+    eq,
+    ite,
+    postorder,
+    rebuild,
+    results,
+    substitute,
+    var,
+)
+from lictor_ir.types import BOOL, INT
+from lictor_prove.python.machine.control_paths import Key
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import as_sequence, choose, merge
+from lictor_prove.python.machine.symbolic_values import (
+    Content,
+    Hole,
+    Poison,
+    Ref,
+    SequenceV,
+    Sym,
+    SymbolicValue,
+    TupleV,
+    Unbound,
+    UnionV,
+    alternatives,
+    count,
+    renamed,
+)
+from lictor_prove.python.machine.unknown_values import flows, unknown, within
+from lictor_prove.python.refusals import refuse
+
+SLOT: Final = var("?", INT)
+"""Stands in a template for the index of some round; no name of a program is spelled so."""
+MAX_TEMPLATES: Final = 6
+MAX_LEAVES: Final = 12
+
+
+class NoSummary(Exception):
+    """What a loop leaves there can't be told by any template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a value was in some round."""
+
+    value: SymbolicValue
+    bound: Term | None = None
+    """How many indices there are, where `SLOT` stands in it."""
+
+    @property
+    def key(self) -> object:
+        """Equal for templates that say the same."""
+        return _key(self.value), self.bound
+
+
+def _key(value: SymbolicValue) -> object:
+    match value:
+        case Sym(term):
+            return term
+        case Hole(type_):
+            return "any", type_
+        case TupleV(items):
+            return tuple(map(_key, items))
+        case Ref(id_):
+            return "object", id_
+        case Unbound():
+            return "unbound"
+        case _:
+            return "same", id(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How an int changes from round to round."""
+
+    step: Term | None = None
+    """By which every round makes it larger, or smaller; None when it only never gets smaller."""
+    is_refuted: bool = False
+    """It was taken for one that grows so, and does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a loop leaves in one place: after any round one of these, before the first what was there."""
+
+    initial: SymbolicValue | Content
+    left: tuple[Template, ...]
+    labels: frozenset[str]
+    name: str
+    line: int
+    is_told: bool = True
+    """False when no template says what is left: then nobody may read it."""
+    is_last: bool = False
+    """Whether every round leaves it: then it is that of the last one."""
+    growth: Growth | None = None
+
+    @property
+    def key(self) -> object:
+        """Equal for summaries that say the same."""
+        grown = None if self.growth is None else (self.growth.step, self.growth.is_refuted)
+        return (
+            frozenset(each.key for each in self.left),
+            self.labels,
+            self.is_told,
+            self.is_last,
+            grown,
+        )
+
+    def widened(self, before: Summary | None) -> Summary:
+        """The same, with any value of its type for what was not left before."""
+        known = set[object]() if before is None else {each.key for each in before.left}
+        left = [
+            each
+            if each.key in known or (isinstance(each.value, Sym) and _is_item(each.value.term))
+            else Template(_opened(each.value))
+            for each in self.left
+        ]
+        return replace(self, left=_widened(left), is_last=self.is_last and tuple(left) == self.left)
+
+
+def _is_item(term: Term) -> bool:
+    """Whether it is something that a call returned, or an item or column of it: such terms do not grow."""
+    while isinstance(term, App) and term.op in ("at", "column"):
+        term = term.args[0]
+    return isinstance(term, Result | Const) and term.type != BOOL
+
+
+def _opened(value: SymbolicValue) -> SymbolicValue:
+    match value:
+        case Sym(term):
+            return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
+        case TupleV(items):
+            return TupleV(tuple(map(_opened, items)))
+        case _:
+            return value
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What is carried by one loop, as far as it is known."""
+
+    index: Var
+    rounds: Term
+    """How many rounds there are; nothing in it depends on one of them."""
+    keeps_all: bool
+    line: int
+    base: int
+    """Frames with higher numbers are made in the loop."""
+    machine: Machine
+    summaries: dict[Key, Summary] = field(default_factory=dict[Key, Summary])
+    pools: dict[str, Ref] = field(default_factory=dict[str, Ref])
+    """By kind, the object that stands for all that rounds make and leave."""
+    started: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
+    """What was there when the last round began."""
+    made: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
+    """What the last round made."""
+    escaped: dict[int, str] = field(default_factory=dict[int, str])
+    """The objects that it made and left somewhere, with their kinds."""
+
+    # -- from values to templates ------------------------------------------------------------------
+
+    def summary(
+        self,
+        key: Key,
+        initial: SymbolicValue | Content,
+        left: Sequence[SymbolicValue | Content],
+        labels: Iterable[str],
+    ) -> Summary:
+        """What the loop leaves there; in an object that stands for many, in each of them."""
+        machine = self.machine
+        found = set(labels)
+        for value in (initial, *left):
+            found.update(made_of(_flowing(machine, value), machine.inputs, machine.unknowns))
+        name = key[1] if isinstance(key, tuple) else "a container"
+        try:
+            templates = self._left_templates(initial, left)
+        except NoSummary:
+            return Summary(initial, (), frozenset(found), name, self.line, is_told=False)
+        is_last = isinstance(left[0], SymbolicValue) and self.is_last(left[0])
+        growth = self._growth(key, initial, left[0])
+        if growth is not None:
+            templates, is_last = (Template(Hole(INT)),), False
+        return Summary(
+            initial, templates, frozenset(found), name, self.line, is_last=is_last, growth=growth
+        )
+
+    def _growth(
+        self, key: Key, initial: SymbolicValue | Content, left: SymbolicValue | Content
+    ) -> Growth | None:
+        """How an int changes, as a round shows it that began with any value."""
+        before = self.summaries.get(key)
+        start = self.started.get(key)
+        supposed = None if before is None else before.growth
+        if not _are_ints(initial, start, left):
+            return None if supposed is None else Growth(is_refuted=True)
+        assert isinstance(start, Sym)
+        assert isinstance(left, Sym)
+        if supposed is not None and supposed.is_refuted:
+            return supposed
+        if supposed is not None and supposed.step is not None:
+            is_kept = left.term is apply("add", start.term, supposed.step)
+            return supposed if is_kept else Growth(is_refuted=True)
+        if supposed is None and not isinstance(start.term, Result):
+            return None
+        steps = _steps(start.term, left.term)
+        if steps is None:
+            return None if supposed is None else Growth(is_refuted=True)
+        indices: Mapping[Term, Term] = {self.index: self.rounds}
+        if supposed is None and len(steps) == 1 and self.keeps_all:
+            (step,) = steps
+            if not _varies(step, indices):
+                return Growth(step)
+        if all(map(_is_natural, steps)):
+            return Growth()
+        return None if supposed is None else Growth(is_refuted=True)
+
+    def _left_templates(
+        self, initial: SymbolicValue | Content, left: Sequence[SymbolicValue | Content]
+    ) -> tuple[Template, ...]:
+        found: list[Template] = []
+        for held in (*((initial,) if isinstance(initial, Content) else ()), *left):
+            if not isinstance(held, Content):
+                found += self._templates(held, {self.index: self.rounds})
+                continue
+            for value, index, size in _elements(held):
+                bounds: dict[Term, Term] = {self.index: self.rounds}
+                if index is not None:
+                    bounds[index] = size
+                found += self._templates(value, bounds)
+        return _widened(found)
+
+    def _templates(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> list[Template]:
+        """Every template that the value may be one of; `bounds`: how far the indices go that stand in it."""
+        return [
+            self._template(plain, bounds)
+            for _, option in alternatives(value)
+            for plain in _plain_values(option)
+        ]
+
+    def _template(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> Template:
+        """The value with the index of its round made free; parts that rest on other rounds are any value."""
+        places = {place for term in _terms(value) for place in _places(term, bounds)}
+        if len(places) == 1:
+            (place,) = places
+            bound = bounds.get(place) or _bound_of(place)
+            if bound is not None and not _varies(bound, bounds):
+                slotted = self._emptied(_replaced(value, place), bounds)
+                if any(SLOT in postorder(term) for term in _terms(slotted)):
+                    return Template(slotted, bound)
+                return Template(slotted)
+        return Template(self._emptied(value, bounds))
+
+    def _emptied(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> SymbolicValue:
+        match value:
+            case Sym(term):
+                varies = _varies(term, bounds) or any(
+                    SLOT in each.indices for each in results(term)
+                )
+                return Hole(term.type) if varies else value
+            case TupleV(items):
+                return TupleV(tuple(self._emptied(item, bounds) for item in items))
+            case Ref(id_):
+                return value if self.machine.store.get(id_) is not None else self._pool(id_)
+            case _:
+                return value
+
+    def _pool(self, id_: int) -> Ref:
+        """The object that stands for one that a round made."""
+        content = self.made.get(id_)
+        if not isinstance(content, Content):
+            raise NoSummary
+        self.escaped[id_] = content.kind
+        if content.kind not in self.pools:
+            machine = self.machine
+            ref = self.pools[content.kind] = machine.make(content.kind, ())
+            machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
+        return self.pools[content.kind]
+
+    def is_last(self, left: SymbolicValue) -> bool:
+        """Whether every round leaves the same of itself."""
+        terms = _terms(left)
+        return (
+            self.keeps_all
+            and isinstance(left, Sym | TupleV)
+            and not any(_leaves(term) != [term] for term in terms)
+            and {place for term in terms for place in _places(term, {self.index: self.rounds})}
+            == {self.index}
+        )
+
+    # -- from templates to values ------------------------------------------------------------------
+
+    def start(self, machine: Machine) -> Mapping[Key, SymbolicValue | Content]:
+        """What is there when a round begins."""
+        self.started = self.written(machine, self.index)
+        return self.started
+
+    def written(self, machine: Machine, bound: Term) -> dict[Key, SymbolicValue | Content]:
+        """What is there after so many rounds."""
+        return {key: self._value(machine, each, bound) for key, each in self.summaries.items()}
+
+    def _value(self, machine: Machine, summary: Summary, bound: Term) -> SymbolicValue | Content:
+        if isinstance(summary.initial, Content):
+            return self._content(machine, summary, summary.initial)
+        if not summary.is_told:
+            return Poison(summary.name, summary.line)
+        why = f"{summary.name} is left by a round of the loop in line {summary.line}"
+        left = summary.left
+        some = apply("lt", const(0), bound)
+        if summary.is_last and not _has_hole(left[0].value):
+            last = apply("sub", bound, const(1))
+            return merge(some, renamed(left[0].value, {SLOT: last}), summary.initial)
+        growth, initial = summary.growth, summary.initial
+        if growth is not None and not growth.is_refuted and isinstance(initial, Sym):
+            if growth.step is not None:
+                return Sym(apply("add", initial.term, apply("mul", growth.step, bound)))
+            grown = unknown(machine, INT, why, (), labels=summary.labels).term
+            return Sym(ite(apply("lt", grown, initial.term), initial.term, grown))
+        value = self._choice(machine, left, summary.labels, why, ())
+        if _absorbs(left, summary.initial):
+            return value
+        return merge(some, value, summary.initial)
+
+    def _content(self, machine: Machine, summary: Summary, initial: Content) -> Content:
+        if not summary.is_told:
+            refuse(
+                "loop.mutation",
+                f"the loop in line {summary.line} runs an unknown number of times, and what it leaves in a container"
+                " from outside of it can't be told",
+                "Put values of one kind into it.",
+            )
+        if not summary.left:
+            return Content(initial.kind, ())
+        return Content(
+            initial.kind,
+            sequence(
+                machine,
+                lambda each: self._choice(
+                    machine,
+                    summary.left,
+                    summary.labels,
+                    f"what the loop in line {summary.line} puts into a container",
+                    each,
+                ),
+                summary.labels,
+                f"how much the loop in line {summary.line} leaves in a container",
+            ),
+        )
+
+    def _choice(
+        self,
+        machine: Machine,
+        templates: Sequence[Template],
+        labels: Iterable[str],
+        why: str,
+        each: tuple[Binder, ...],
+    ) -> SymbolicValue:
+        values = [_filled(machine, one, labels, why, each) for one in templates]
+        return one_of(machine, values, labels, why, each)
+
+
+def _one_of_many(machine: Machine, held: Content) -> Content:
+    """What one of the objects holds that together hold this: some of it."""
+    if held.held == ():
+        return held
+    index = machine.fresh_index()
+    every = as_sequence(held, index)
+    why = "what one of the containers holds that a loop made"
+    labels = made_of(_flowing(machine, held), machine.inputs, machine.unknowns)
+
+    def item(each: tuple[Binder, ...]) -> SymbolicValue:
+        place = unknown(machine, INT, why, (), labels=labels, each=each).term
+        return renamed(every.item, {every.index: within(place, count(every))})
+
+    return Content(held.kind, sequence(machine, item, labels, why, count(every)))
+
+
+def one_of(
+    machine: Machine,
+    values: Sequence[SymbolicValue],
+    labels: Iterable[str],
+    why: str,
+    each: tuple[Binder, ...] = (),
+) -> SymbolicValue:
+    """One of these, nobody knows which."""
+    if len(values) == 1:
+        return values[0]
+    if len(values) == 2:
+        which = unknown(machine, BOOL, why, (), labels=labels, each=each)
+        return merge(which.term, values[0], values[1])
+    number = unknown(machine, INT, why, (), labels=labels, each=each).term
+    return choose([(eq(number, const(at)), value) for at, value in enumerate(values)])
+
+
+def sequence(
+    machine: Machine,
+    item: Callable[[tuple[Binder, ...]], SymbolicValue],
+    labels: Iterable[str],
+    why: str,
+    most: Term | None = None,
+) -> SequenceV:
+    """Items of an unknown number, at most so many; `item` makes what stands at each index of a loop over them."""
+    size = bounded(unknown(machine, INT, why, (), labels=labels).term, most)
+    index = machine.fresh_index()
+    return SequenceV(size, index, item((Binder(index, size),)), TRUE)
+
+
+def bounded(number: Term, most: Term | None) -> Term:
+    """The number, but not below 0, and not above `most`."""
+    least = ite(apply("lt", number, const(0)), const(0), number)
+    return least if most is None else ite(apply("lt", most, least), most, least)
+
+
+def _filled(
+    machine: Machine,
+    template: Template,
+    labels: Iterable[str],
+    why: str,
+    each: tuple[Binder, ...],
+) -> SymbolicValue:
+    value = template.value
+    if template.bound is not None:
+        place = unknown(machine, INT, why, (template.bound,), labels=labels, each=each).term
+        value = renamed(value, {SLOT: within(place, template.bound)})
+    return _without_holes(machine, value, labels, why, each)
+
+
+def _without_holes(
+    machine: Machine,
+    value: SymbolicValue,
+    labels: Iterable[str],
+    why: str,
+    each: tuple[Binder, ...],
+) -> SymbolicValue:
+    match value:
+        case Hole(type_):
+            return unknown(machine, type_, why, (), labels=labels, each=each)
+        case TupleV(items):
+            return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
+        case _:
+            return value
+
+
+# -- looking into values ---------------------------------------------------------------------------
+
+
+def _varies(term: Term, indices: Mapping[Term, Term]) -> bool:
+    """Whether it is another one for other indices."""
+    return any(part in indices for part in postorder(term))
+
+
+def _are_ints(*values: object) -> bool:
+    return all(isinstance(value, Sym) and value.type == INT for value in values)
+
+
+def _steps(start: Term, left: Term) -> list[Term] | None:
+    """What may be added to the first to get the second; None when something else is done to it."""
+    found: dict[Term, None] = {}
+    todo = [left]
+    while todo:
+        part = todo.pop()
+        if part is start:
+            found[const(0)] = None
+        elif isinstance(part, App) and part.op == "ite":
+            todo.extend(part.args[1:])
+        elif isinstance(part, App) and part.op == "add" and part.args.count(start) == 1:
+            rest = [each for each in part.args if each is not start]
+            if any(start in postorder(each) for each in rest):
+                return None
+            found[rest[0] if len(rest) == 1 else apply("add", *rest)] = None
+        else:
+            return None
+    return list(found)
+
+
+def _is_natural(step: Term) -> bool:
+    """Whether it is certainly not negative."""
+    match step:
+        case Const(value=int(number)):
+            return number >= 0
+        case App(op="len" | "int_of_bool" | "abs" | "count"):
+            return True
+        case App(op="ite", args=(_, one, other)):
+            return _is_natural(one) and _is_natural(other)
+        case App(op="add" | "mul", args=parts):
+            return all(map(_is_natural, parts))
+        case _:
+            return False
+
+
+def _places(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
+    """By what index it is an item of something: one of these, or an unknown one."""
+    found: set[Term] = set()
+    todo = [term]
+    while todo:
+        part = todo.pop()
+        if part in bounds or (_bound_of(part) is not None and _varies(part, bounds)):
+            found.add(part)
+        elif isinstance(part, App):
+            todo.extend(part.args)
+    return found
+
+
+def _elements(content: Content) -> list[tuple[SymbolicValue, Var | None, Term]]:
+    """What it holds; with its index, and how many there are, where that is not known."""
+    held = content.held
+    if isinstance(held, SequenceV):
+        return [] if isinstance(held.item, Unbound) else [(held.item, held.index, count(held))]
+    return [
+        (entry.value if entry.key is None else TupleV((entry.key, entry.value)), None, const(1))
+        for entry in held
+    ]
+
+
+def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
+    """What a value may be, without `if` at its top."""
+    match value:
+        case Sym(term):
+            return [Sym(leaf) for leaf in _leaves(term)]
+        case TupleV(items):
+            chosen = product(*([one for _, one in alternatives(item)] for item in items))
+            found: list[SymbolicValue] = []
+            for each in islice(chosen, MAX_LEAVES + 1):
+                found += _plain_tuples(each)
+            if len(found) > MAX_LEAVES:
+                raise NoSummary
+            return found
+        case Poison() | UnionV():
+            raise NoSummary
+        case _:
+            return [value]
+
+
+def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
+    """The tuples without `if` at the top of an item; what one condition decides it decides for all items."""
+    found: list[SymbolicValue] = []
+    todo = [items]
+    while todo:
+        some = todo.pop()
+        conditions = [condition for item in some if (condition := _condition(item)) is not None]
+        if conditions:
+            for taken in (1, 2):
+                todo.append(tuple(_branch(item, conditions[0], taken) for item in some))
+        elif any(isinstance(item, TupleV) for item in some):
+            nested = product(
+                *(_plain_values(item) if isinstance(item, TupleV) else [item] for item in some)
+            )
+            found += [TupleV(tuple(each)) for each in islice(nested, MAX_LEAVES + 1)]
+        else:
+            found.append(TupleV(some))
+        if len(found) + len(todo) > MAX_LEAVES:
+            raise NoSummary
+    return found
+
+
+def _condition(value: SymbolicValue) -> Term | None:
+    if isinstance(value, Sym) and isinstance(value.term, App) and value.term.op == "ite":
+        return None if _bound_of(value.term) is not None else value.term.args[0]
+    return None
+
+
+def _branch(value: SymbolicValue, condition: Term, taken: int) -> SymbolicValue:
+    while isinstance(value, Sym) and _condition(value) is condition:
+        assert isinstance(value.term, App)
+        value = Sym(value.term.args[taken])
+    return value
+
+
+def _leaves(term: Term) -> list[Term]:
+    found: dict[Term, None] = {}
+    todo = [term]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, App) and part.op == "ite" and _bound_of(part) is None:
+            todo.extend(part.args[1:])
+        else:
+            found[part] = None
+        if len(found) + len(todo) > MAX_LEAVES:
+            return [term]
+    return list(found)
+
+
+def _bound_of(term: Term) -> Term | None:
+    """The length, where the term is an unknown index `within` it."""
+    match term:
+        case App(
+            op="ite",
+            args=(App(op="le"), App(op="ite", args=(App(op="lt", args=(place, bound)), *_)), _),
+        ):
+            if isinstance(place, Result) and term is within(place, bound):
+                return bound
+        case _:
+            pass
+    return None
+
+
+def _terms(value: SymbolicValue) -> list[Term]:
+    match value:
+        case Sym(term):
+            return [term]
+        case TupleV(items):
+            return [term for item in items for term in _terms(item)]
+        case _:
+            return []
+
+
+def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
+    """The value with the slot for that index."""
+    match value:
+        case Sym(term):
+            if isinstance(place, Var):
+                return Sym(substitute(term, {place: SLOT}))
+            return Sym(rebuild(term, lambda part: SLOT if part is place else None))
+        case TupleV(items):
+            return TupleV(tuple(_replaced(item, place) for item in items))
+        case _:
+            return value
+
+
+def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
+    """Fewer templates that say no less: any value of a type is instead of all of that type."""
+    found = {each.key: each for each in templates}
+    if len(found) > MAX_TEMPLATES:
+        found = {
+            widened.key: widened
+            for each in found.values()
+            for widened in [
+                Template(Hole(each.value.type))
+                if isinstance(each.value, Sym) and not isinstance(each.value.term, Const)
+                else each
+            ]
+        }
+    kept = [
+        each
+        for each in found.values()
+        if not any(
+            other is not each and _covers(other.value, each.value) for other in found.values()
+        )
+    ]
+    if len(kept) > MAX_TEMPLATES:
+        raise NoSummary
+    return tuple(kept)
+
+
+def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
+    """Whether a template says any value where the other one says a certain one of that type."""
+    match one, other:
+        case Hole(type_), Sym():
+            return other.type == type_
+        case Hole(type_), Hole(other_type):
+            return type_ == other_type
+        case TupleV(items), TupleV(others):
+            return len(items) == len(others) and all(map(_covers, items, others))
+        case Sym(), Sym():
+            return isinstance(one.term, Const) and one.term is other.term
+        case _:
+            return False
+
+
+def _absorbs(templates: Sequence[Template], initial: SymbolicValue) -> bool:
+    """Whether what was there before is among the values that a single template stands for."""
+    return (
+        len(templates) == 1
+        and isinstance(templates[0].value, Hole)
+        and isinstance(initial, Sym)
+        and initial.type == templates[0].value.type
+    )
+
+
+def _has_hole(value: SymbolicValue) -> bool:
+    return isinstance(value, Hole) or (
+        isinstance(value, TupleV) and any(map(_has_hole, value.items))
+    )
+
+
+def _flowing(machine: Machine, value: SymbolicValue | Content) -> list[Term]:
+    if isinstance(value, Content):
+        held = value.held
+        if isinstance(held, SequenceV):
+            return _told(machine, held)
+        return [
+            term
+            for entry in held
+            for term in (
+                entry.present,
+                *_told(machine, entry.value),
+                *(() if entry.key is None else _told(machine, entry.key)),
+            )
+        ]
+    return _told(machine, value)
+
+
+def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
+    """What flows into it; nothing flows into functions and the like."""
+    match value:
+        case UnionV(options):
+            return [term for guard, one in options for term in (guard, *_told(machine, one))]
+        case TupleV(items):
+            return [term for item in items for term in _told(machine, item)]
+        case SequenceV():
+            return [value.over, value.keep, *_told(machine, value.item)]
+        case Ref(id_):
+            return _flowing(machine, machine.stored(value)) if machine.store.get(id_) else []
+        case Sym():
+            return list(flows(machine, value))
+        case _:
+            return []

@@ -1,0 +1,144 @@
+"""Values that nobody models: declared in the document, with all that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lictor_ir.document import Binder, Unknown
+from lictor_ir.provenance import made_of
+from lictor_ir.terms import Const, Term, apply, const, ite, result
+from lictor_ir.types import INT, Type
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    ContainerItem,
+    OnceV,
+    RangeV,
+    Ref,
+    SequenceV,
+    Sym,
+    SymbolicValue,
+    TupleV,
+    UnionV,
+    described,
+)
+from lictor_prove.python.refusals import refuse
+
+MAX_UNKNOWNS = 5_000
+
+
+def unknown(
+    machine: Machine,
+    type_: Type,
+    why: str,
+    flows: Iterable[Term],
+    *,
+    labels: Iterable[str] = (),
+    may_raise: bool = False,
+    each: tuple[Binder, ...] = (),
+) -> Sym:
+    """A value of the type that is made of these terms, and of what the labels name.
+
+    `each`: another one for each index of these loops.
+    """
+    if len(machine.unknowns) >= MAX_UNKNOWNS:
+        refuse(
+            "limits.unknowns",
+            f"the program computes more than {MAX_UNKNOWNS} values that have no model",
+            "Make the program smaller.",
+        )
+    name = f"u{len(machine.unknowns) + 1}"
+    binders = (*machine.binders, *each)
+    if not machine.dead:
+        span = machine.hooks.span(machine.at) if machine.at is not None else None
+        text = why if span is None else f"{why} (line {span.line})"
+        if span is not None:
+            machine.span_of[name] = span
+        flowing = (*flows, *(binder.over for binder in each))
+        all_labels = {*made_of(flowing, machine.inputs, machine.unknowns), *labels}
+        # What is not called yet was called in an earlier round.
+        carried = {
+            each
+            for each in all_labels
+            if not each.startswith("input:") and not _is_made(machine, each)
+        }
+        machine.unknowns.append(
+            Unknown(
+                name,
+                type_,
+                text,
+                binders,
+                tuple(sorted(all_labels - carried)),
+                tuple(sorted(carried)),
+                may_raise,
+            )
+        )
+    return Sym(result(name, type_, [binder.index for binder in binders]))
+
+
+def _is_made(machine: Machine, label: str) -> bool:
+    """Whether the call that a label names is among those so far; they are numbered."""
+    return int(label.partition(".")[0].removeprefix("c")) <= len(machine.atoms)
+
+
+def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
+    """Every term that flows into something that is computed from these values."""
+    for value in values:
+        match value:
+            case Sym(term):
+                if not isinstance(term, Const):
+                    yield term
+            case TupleV(items):
+                yield from flows(machine, *items)
+            case UnionV(options):
+                for guard, option in options:
+                    yield guard
+                    yield from flows(machine, option)
+            case SequenceV():
+                yield value.over
+                yield value.keep
+                yield from flows(machine, value.item)
+            case OnceV(items):
+                yield from _held(machine, items)
+            case Ref():
+                machine.step()
+                held = machine.stored(value).held
+                if isinstance(held, SequenceV):
+                    yield from flows(machine, held)
+                else:
+                    yield from _held(machine, held)
+            case RangeV():
+                pass
+            case _:
+                refuse(
+                    "value.opaque",
+                    f"nothing can be computed from {described(value)} here",
+                    "Use bools, numbers, strings, rows, or containers of them.",
+                )
+
+
+def _held(machine: Machine, items: Iterable[ContainerItem]) -> Iterator[Term]:
+    for item in items:
+        yield item.present
+        yield from flows(machine, item.value)
+        if item.key is not None:
+            yield from flows(machine, item.key)
+
+
+def within(index: Term, length: Term) -> Term:
+    """The index where it is one of so many, else 0: where there is any item, this is the place of one."""
+    inside = apply("lt", index, length)
+    return ite(apply("le", const(0), index), ite(inside, index, const(0)), const(0))
+
+
+def unknown_index(
+    machine: Machine,
+    length: Term,
+    why: str,
+    flowing: Iterable[Term],
+    *,
+    may_raise: bool = False,
+    each: tuple[Binder, ...] = (),
+) -> Term:
+    """An index below the length, nobody knows which; only where the length is not 0 it is one."""
+    found = unknown(machine, INT, why, (*flowing, length), may_raise=may_raise, each=each)
+    return within(found.term, length)

@@ -1,0 +1,403 @@
+"""Lists, dicts and sets whose content nobody knows: how many items, and what stands at each index.
+
+They keep their identity, so every alias sees a change. What is appended is known to stand at the end; where the place
+is not known, an item is one of those that were there, or what was put in. Keys and items are not compared: whether one
+is there is unknown each time that somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from lictor_ir.document import Binder
+from lictor_ir.provenance import made_of
+from lictor_ir.terms import TRUE, Term, apply, const, ite
+from lictor_ir.types import BOOL, INT, ListOf, Type
+from lictor_prove.python.kinds import Kind
+from lictor_prove.python.machine.loop_summaries import one_of, sequence
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import as_sequence, choose, concatenated, merge
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    Content,
+    Ref,
+    SequenceV,
+    Sym,
+    SymbolicValue,
+    TupleV,
+    Unbound,
+    alternatives,
+    count,
+    renamed,
+)
+from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
+from lictor_prove.python.operations.containers import hashable
+from lictor_prove.python.refusals import Raises, refuse, unmodelled
+
+Args = Sequence[SymbolicValue]
+Method = Callable[[Machine, Ref, Args], SymbolicValue]
+
+
+# -- what they hold --------------------------------------------------------------------------------
+
+
+def sequence_of(machine: Machine, value: SymbolicValue) -> SequenceV | None:
+    """What stands at each index, of something whose length is not known; None of anything else."""
+    match value:
+        case SequenceV():
+            return solid(value)
+        case Sym(term) if isinstance(value.type, ListOf):
+            index = machine.fresh_index()
+            return SequenceV(term, index, Sym(apply("at", term, index)), TRUE)
+        case Ref():
+            held = machine.content(value).held
+            return solid(held) if isinstance(held, SequenceV) else None
+        case _:
+            return None
+
+
+def solid(held: SequenceV) -> SequenceV:
+    """The items that are kept, one after the other."""
+    if held.keep is TRUE:
+        return held
+    if held.picked is None:
+        unmodelled(
+            "list.filtered",
+            "how many items a filtered list of unknown length has can't be told",
+            "Loop over it.",
+        )
+    return held.picked
+
+
+def labels_of(machine: Machine, *values: SymbolicValue) -> tuple[str, ...]:
+    """What flows into something that is made of these."""
+    return made_of(flows(machine, *values), machine.inputs, machine.unknowns)
+
+
+def item_at(held: SequenceV, place: Term) -> SymbolicValue:
+    """What stands there."""
+    return renamed(held.item, {held.index: place})
+
+
+def some_item(
+    machine: Machine,
+    held: SequenceV,
+    why: str,
+    flowing: Sequence[SymbolicValue] = (),
+    *,
+    may_raise: bool = False,
+    each: tuple[Binder, ...] = (),
+) -> SymbolicValue:
+    """One of the items, nobody knows which."""
+    place = unknown_index(
+        machine,
+        count(held),
+        why,
+        tuple(flows(machine, held, *flowing)),
+        may_raise=may_raise,
+        each=each,
+    )
+    return item_at(held, place)
+
+
+def shuffled(
+    machine: Machine,
+    held: SequenceV,
+    why: str,
+    added: Sequence[SymbolicValue] = (),
+    *,
+    size: Term | None = None,
+) -> SequenceV:
+    """Some of these items in an unknown order, and some of those that are added; or so many of them."""
+    labels = labels_of(machine, held, *added)
+    is_empty = isinstance(held.item, Unbound)
+
+    def item(each: tuple[Binder, ...]) -> SymbolicValue:
+        old = () if is_empty else (some_item(machine, held, why, added, each=each),)
+        return one_of(machine, (*old, *added), labels, why, each)
+
+    if size is None:
+        most = apply("add", count(held), const(len(added)))
+        return sequence(machine, item, labels, why, most)
+    index = machine.fresh_index()
+    return SequenceV(size, index, item((Binder(index, size),)), TRUE)
+
+
+def made(machine: Machine, kind: str, held: SequenceV) -> Ref:
+    """A new container with these items."""
+    ref = machine.make(kind, ())
+    machine.hold(ref, Content(kind, held))
+    return ref
+
+
+def change(machine: Machine, ref: Ref, held: SequenceV) -> None:
+    """The container holds this now."""
+    machine.hold(ref, Content(machine.stored(ref).kind, held))
+
+
+def opened(machine: Machine, ref: Ref) -> SequenceV:
+    """What a container holds, by an index; also where it is known."""
+    return solid(as_sequence(machine.content(ref), machine.fresh_index()))
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+def append(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`xs.append(item)`."""
+    held = opened(machine, ref)
+    added = SequenceV(const(1), held.index, args[0], TRUE)
+    change(machine, ref, concatenated(held, added))
+    return NONE_VALUE
+
+
+def extend(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`xs.extend(items)`, and `xs += items`."""
+    more = iterated(machine, args[0])
+    change(machine, ref, concatenated(opened(machine, ref), more))
+    return NONE_VALUE
+
+
+def iterated(machine: Machine, value: SymbolicValue) -> SequenceV:
+    """What a loop over the value sees."""
+    cases = machine.cases(value)
+    one = cases[0][1]
+    found: SequenceV | None = None
+    if len(cases) == 1:
+        found = sequence_of(machine, one)
+        if isinstance(one, TupleV):
+            found = opened(machine, machine.make_list(one.items))
+        elif isinstance(one, Ref):
+            kind = machine.content(one).kind
+            found = opened(machine, one)
+            if kind == "dict" and not isinstance(found.item, Unbound):
+                found = SequenceV(found.over, found.index, pair_part(found.item, 0), TRUE)
+            elif kind != "list" and not is_unknown(machine, one):
+                # The order of a set is nobody's.
+                found = shuffled(machine, found, "the order of a set", size=count(found))
+    if found is None:
+        unmodelled(
+            "list.symbolic",
+            "a container can't take these items: how many there are is not known",
+            "Loop over them.",
+        )
+    return found
+
+
+def pop(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`xs.pop(at)`."""
+    held = opened(machine, ref)
+    size = count(held)
+    rest = ite(apply("lt", const(0), size), apply("sub", size, const(1)), const(0))
+    if not args:
+        machine.require(apply("lt", const(0), size), "the list is not empty (IndexError)")
+        change(machine, ref, SequenceV(rest, held.index, held.item, TRUE))
+        return item_at(held, rest)
+    taken = some_item(machine, held, "pop of an unknown list", args, may_raise=True)
+    change(machine, ref, shuffled(machine, held, "pop of an unknown list", size=rest))
+    return taken
+
+
+def reordered(name: str, *, grows: int = 0, raises: bool = False) -> Method:
+    """A method after which the same items are there in another order, with those that are put in."""
+
+    def of(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+        held = opened(machine, ref)
+        why = f"what {name} leaves"
+        if raises:
+            unknown(machine, BOOL, f"{name} may raise", flows(machine, ref, *args), may_raise=True)
+        added = args[len(args) - grows :] if grows else ()
+        change(machine, ref, shuffled(machine, held, why, added))
+        return NONE_VALUE
+
+    return of
+
+
+def clear(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
+    """`clear()` of whatever it is."""
+    machine.replace(ref, ())
+    return NONE_VALUE
+
+
+def copy(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
+    """`copy()` of whatever it is."""
+    return made(machine, machine.content(ref).kind, opened(machine, ref))
+
+
+def asked(type_: Type, name: str, *, raises: bool = False) -> Method:
+    """A method that only looks."""
+
+    def of(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+        return unknown(
+            machine,
+            type_,
+            f"{name} of a container of unknown content",
+            flows(machine, ref, *args),
+            may_raise=raises,
+        )
+
+    return of
+
+
+# -- dicts and sets --------------------------------------------------------------------------------
+
+
+def pair_part(value: SymbolicValue, at: int) -> SymbolicValue:
+    """The key or the value of a pair of a dict."""
+    parts: list[tuple[Term, SymbolicValue]] = []
+    for guard, one in alternatives(value):
+        assert isinstance(one, TupleV)
+        parts.append((guard, one.items[at]))
+    if len(parts) == 1:
+        return parts[0][1]
+    return choose(parts)
+
+
+def lookup(
+    machine: Machine, ref: Ref, key: SymbolicValue, default: SymbolicValue | None = None
+) -> SymbolicValue:
+    """`d[key]`, or `d.get(key, default)`."""
+    held = opened(machine, ref)
+    why = "which value of a dict of unknown content is read"
+    hashable(machine, key)
+    if isinstance(held.item, Unbound):
+        if default is None:
+            raise Raises("KeyError", "the dict is empty")
+        return default
+    pair = some_item(machine, held, why, [key], may_raise=default is None)
+    value = pair_part(pair, 1)
+    if default is None:
+        return value
+    there = unknown(machine, BOOL, "whether a dict has a key", flows(machine, ref, key)).term
+    return merge(there, value, default)
+
+
+def get(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`d.get(key, default)`."""
+    return lookup(machine, ref, args[0], args[1] if len(args) > 1 else NONE_VALUE)
+
+
+def put(machine: Machine, ref: Ref, key: SymbolicValue, value: SymbolicValue) -> None:
+    """`d[key] = value`."""
+    hashable(machine, key)
+    held = opened(machine, ref)
+    change(machine, ref, shuffled(machine, held, "what a dict holds", [TupleV((key, value))]))
+
+
+def pop_key(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`d.pop(key, default)`."""
+    value = lookup(machine, ref, args[0], args[1] if len(args) > 1 else None)
+    change(machine, ref, shuffled(machine, opened(machine, ref), "what pop leaves in a dict"))
+    return value
+
+
+def setdefault(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`d.setdefault(key, default)`."""
+    value = get(machine, ref, args)
+    put(machine, ref, args[0], value)
+    return value
+
+
+def update_dict(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`d.update(other)`."""
+    cases = machine.cases(args[0])
+    one = cases[0][1]
+    if len(cases) > 1 or not isinstance(one, Ref) or machine.content(one).kind != "dict":
+        refuse("dict.update", "update takes a dict", "Set the keys one by one.")
+    held = concatenated(opened(machine, ref), opened(machine, one))
+    change(machine, ref, shuffled(machine, held, "what update leaves"))
+    return NONE_VALUE
+
+
+def update(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+    """`s.update(items)`."""
+    more = _hashed(machine, args[0])
+    held = concatenated(opened(machine, ref), more)
+    change(machine, ref, shuffled(machine, held, "what update leaves"))
+    return NONE_VALUE
+
+
+def view(kind: Kind) -> Method:
+    """`d.keys()`, `d.values()` or `d.items()`: to be used where it stands."""
+
+    def of(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
+        held = opened(machine, ref)
+        item = held.item
+        if kind != Kind.ITEMS:
+            item = pair_part(item, 0 if kind == Kind.KEYS else 1)
+        watched = ((ref.id, machine.stored(ref)),)
+        return SequenceV(held.over, held.index, item, TRUE, "iterator", watched)
+
+    return of
+
+
+def _hashed(machine: Machine, value: SymbolicValue) -> SequenceV:
+    """The items, as those of a set."""
+    found = iterated(machine, value)
+    if not isinstance(found.item, Unbound):
+        hashable(machine, found.item)
+    return found
+
+
+def _of_item(method: Method) -> Method:
+    """A method of sets that is given an item: it is hashed first."""
+
+    def of(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+        hashable(machine, args[0])
+        return method(machine, ref, args)
+
+    return of
+
+
+def of_sets(name: str) -> Method:
+    """`s.union(items)` and its kin: a new set."""
+
+    def of(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
+        both = concatenated(opened(machine, ref), _hashed(machine, args[0]))
+        return made(machine, "set", shuffled(machine, both, f"what {name} gives"))
+
+    return of
+
+
+METHODS: Final[dict[tuple[str, str], Method]] = {
+    ("list", "append"): append,
+    ("list", "clear"): clear,
+    ("list", "copy"): copy,
+    ("list", "count"): asked(INT, "count"),
+    ("list", "extend"): extend,
+    ("list", "index"): asked(INT, "index", raises=True),
+    ("list", "insert"): reordered("insert", grows=1, raises=True),
+    ("list", "pop"): pop,
+    ("list", "remove"): reordered("remove", raises=True),
+    ("list", "reverse"): reordered("reverse"),
+    ("dict", "clear"): clear,
+    ("dict", "copy"): copy,
+    ("dict", "get"): get,
+    ("dict", "items"): view(Kind.ITEMS),
+    ("dict", "keys"): view(Kind.KEYS),
+    ("dict", "pop"): pop_key,
+    ("dict", "setdefault"): setdefault,
+    ("dict", "update"): update_dict,
+    ("dict", "values"): view(Kind.VALUES),
+    ("set", "add"): _of_item(reordered("add", grows=1)),
+    ("set", "clear"): clear,
+    ("set", "copy"): copy,
+    ("set", "difference"): of_sets("difference"),
+    ("set", "discard"): _of_item(reordered("discard")),
+    ("set", "intersection"): of_sets("intersection"),
+    ("set", "isdisjoint"): asked(BOOL, "isdisjoint"),
+    ("set", "issubset"): asked(BOOL, "issubset"),
+    ("set", "issuperset"): asked(BOOL, "issuperset"),
+    ("set", "remove"): _of_item(reordered("remove", raises=True)),
+    ("set", "union"): of_sets("union"),
+    ("set", "update"): update,
+}
+"""What methods do to a container of unknown content; what is not here is refused."""
+
+
+def is_unknown(machine: Machine, value: SymbolicValue) -> bool:
+    """Whether it is a container that the program made, and nobody knows what it holds."""
+    return isinstance(value, Ref) and (
+        value.id in machine.pools or isinstance(machine.stored(value).held, SequenceV)
+    )
