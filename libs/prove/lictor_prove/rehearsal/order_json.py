@@ -116,7 +116,12 @@ def run_lines(data: bytes) -> tuple[ObservedRun, ...]:
 
 def _planned_json(run: PlannedRun) -> Json:
     answers = [{"effect": each.effect, "result": each.result} for each in run.answers]
-    return {"inputs": run.inputs, "answers": answers, "fails_at": run.fails_at}
+    return {
+        "inputs": run.inputs,
+        "answers": answers,
+        "fails_at": run.fails_at,
+        "in_order": run.in_order,
+    }
 
 
 def _planned(told: Json) -> PlannedRun:
