@@ -10,6 +10,7 @@ from libs.prove.tests.python_front_end import (
     code_of,
     outcome_of,
     program,
+    read,
     rejection,
 )
 
@@ -211,6 +212,7 @@ FILES = {
     "if True:\n    pass\n": "module.statement",
     "for x in [1]:\n    pass\n": "module.statement",
     "assert True\n": "module.statement",
+    'if __name__ == "__main__":\n    main()\n': "module.statement",
     "X, Y = 1, 2\n": "module.statement",
     "def f(x=number()):\n    pass\n": "default.literal",
     "@note\ndef f():\n    pass\n": "decorator.unknown",
@@ -283,6 +285,28 @@ TARGETS = {
     "def main(*xs):\n    pass\n": "unsupported.starred",
     "def main():\n    main()\n": "value.opaque",
 }
+
+
+SCRIPTS = {
+    'if __name__ == "__main__":\n    main()\n': ACCEPTED,
+    'if "__main__" == __name__:\n    main()\n': "name.dunder",
+    'if __name__ != "__main__":\n    main()\n': "name.dunder",
+    'if __name__ == "program":\n    main()\n': "name.dunder",
+    'if __name__ == "__main__":\n    main()\n    main()\n': "name.dunder",
+    'if __name__ == "__main__":\n    main()\nelse:\n    main()\n': "name.dunder",
+    'if __name__ == "__main__":\n    helper()\n': "module.statement",
+    'if __name__ == "__main__":\n    note("x")\n': "name.dunder",
+    'if __name__ == "__main__":\n    main(1)\n': "name.dunder",
+}
+
+
+@pytest.mark.parametrize("after", SCRIPTS)
+def test_as_a_script_a_program_only_calls_its_target(after: str) -> None:
+    source = program("note('x')", before="def helper():\n    pass\n") + after
+    if SCRIPTS[after] == ACCEPTED:
+        assert [atom.effect for atom in read(source).atoms] == ["note"]
+    else:
+        assert rejection(source).code == SCRIPTS[after]
 
 
 @pytest.mark.parametrize("source", TARGETS)

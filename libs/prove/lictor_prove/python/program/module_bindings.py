@@ -33,6 +33,7 @@ from lictor_prove.python.program import annotations
 from lictor_prove.python.program.placement import check_placement
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import stored_names
+from lictor_prove.python.syntax.subset import started_as_script
 from lictor_prove.python.syntax.walking import nodes_below
 
 LANGUAGE: Final = frozenset({"lictor", "lictor_layer", "clauz3", "deal"})
@@ -72,6 +73,8 @@ class Module:
                 self._check_order(statement, machine.frame.names)
                 self._bind(statement, target, Opaque(f"the target {target}"))
                 found = statement
+            elif found is not None and started_as_script(statement) == target:
+                continue
             else:
                 self._statement(machine, statement)
         if found is None:
@@ -139,7 +142,8 @@ class Module:
                 refuse(
                     "module.statement",
                     "at module level only imports, functions, row classes and literals may stand",
-                    "Move it into the function.",
+                    'Move it into the function. At the end of the file, `if __name__ == "__main__":` may call the '
+                    "target without arguments.",
                     node,
                 )
 
