@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lictor_prove.proof.result import Proof
 
 
+MORE = "reasons.more"
+"""The code of a last reason that says how many others there are."""
 _IMPOSSIBLE = {
     "impossible": "no program can keep it",
     "only_trivial": "it can be kept only by doing nothing that it speaks of",
@@ -94,7 +96,7 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
     # A difference from Python is about no guarantee: it is about the proof.
     differs = any(reason.code == "prover.differs" for reason in proof.reasons)
     if is_rejected or differs or not (proof.guarantees or report.broken):
-        for reason in proof.reasons:
+        for reason in sorted(proof.reasons, key=_by_line) if is_rejected else proof.reasons:
             yield from _reason(reason, source)
     yield from _analysis(proof.analysis)
     yield from _coverage(proof.coverage)
@@ -139,6 +141,11 @@ def _reason(reason: ProofReason, source: Sequence[str]) -> Iterator[str]:
         yield f"      {printable(line)}"
     yield from _place(reason.line, reason.column, source)
     yield f"        to do: {printable(reason.remedy)}"
+
+
+def _by_line(reason: ProofReason) -> tuple[bool, int]:
+    """As they stand in the program; how many are left out comes last."""
+    return reason.code == MORE, reason.line or 0
 
 
 def _place(line: int | None, column: int | None, source: Sequence[str]) -> Iterator[str]:

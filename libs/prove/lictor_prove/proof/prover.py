@@ -96,7 +96,12 @@ def prove(
     try:
         program = read(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
-        return rejected(*refused.reasons, read_ms=since(begun), layer_hash=layer.hash)
+        reasons = refused.reasons
+        if language == "python":
+            from lictor_prove.python.diagnosis import every_reason
+
+            reasons = every_reason(reasons[0], source, target=target, layer=layer)
+        return rejected(*reasons, read_ms=since(begun), layer_hash=layer.hash)
     read_ms = since(begun)
     document = program.document
     signature = signature_of(layer, document)

@@ -13,7 +13,7 @@ from lictor_ir.terms import var
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, TrustedFunction
-from lictor_prove.python.interpreter import name_lookup, statements
+from lictor_prove.python.interpreter import name_lookup
 from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.control_paths import Frame
@@ -51,7 +51,7 @@ def parse_program(source: str) -> ParsedProgram:
     try:
         return ParsedProgram(text, parse(source))
     except SubsetRefusal as refusal:
-        reason = _reason(text, refusal.node, refusal.code, refusal.message, refusal.remedy)
+        reason = reason_at(text, refusal.node, refusal.code, refusal.message, refusal.remedy)
         raise Rejected(reason) from None
 
 
@@ -68,24 +68,26 @@ def read_parsed(
     text = parsed.source
     machine: Machine | None = None
     try:
-        program = _Program(text, layer)
+        program = ProgramReader(text, layer)
         machine = program.machine
         document = program.read(parsed.tree, name, target)
         return document, program.shape(parsed.tree)
     except SubsetRefusal as refusal:
         node = refusal.node or (machine.at if machine is not None else None)
-        raise Rejected(_reason(text, node, refusal.code, refusal.message, refusal.remedy)) from None
+        raise Rejected(
+            reason_at(text, node, refusal.code, refusal.message, refusal.remedy)
+        ) from None
     except Raises as problem:
         node = machine.at if machine is not None else None
         raise Rejected(
-            _reason(
+            reason_at(
                 text, node, "error.certain", f"{problem.error}: {problem.message}", problem.remedy
             )
         ) from None
     except (RecursionError, MemoryError):
         node = machine.at if machine is not None else None
         raise Rejected(
-            _reason(
+            reason_at(
                 text,
                 node,
                 "limits.depth",
@@ -96,13 +98,14 @@ def read_parsed(
     except IrError as error:
         node = machine.at if machine is not None else None
         raise Rejected(
-            _reason(text, node, "value.term", str(error), "Use values of the types asked for.")
+            reason_at(text, node, "value.term", str(error), "Use values of the types asked for.")
         ) from None
 
 
-def _reason(
+def reason_at(
     text: ProgramSource, node: ast.AST | None, code: str, message: str, remedy: str
 ) -> Reason:
+    """A reason, and where it stands."""
     span = text.span(node) if node is not None else None
     return Reason(
         code,
@@ -113,7 +116,7 @@ def _reason(
     )
 
 
-class _Program(InterpreterHooks):
+class ProgramReader(InterpreterHooks):
     """One program, and what its names mean."""
 
     def __init__(self, source: ProgramSource, layer: Layer) -> None:
@@ -168,17 +171,8 @@ class _Program(InterpreterHooks):
         main = self.module.read(machine, tree, target)
         guarantees = read_guarantees(self.module, main, self.source)
         inputs = self._inputs(main)
-        self._trusted = TrustedCalls(condition, promised, [each.name for each in inputs])
-        machine.inputs = frozenset(each.name for each in inputs)
-        machine.taken = set(machine.inputs)
-        frame = Frame(machine.fresh_id(), machine.frames[0], local_names(main))
-        machine.frames[frame.id] = frame
-        machine.frame = frame
-        machine.active.append(main)
-        machine.enter("function")
-        for each in inputs:
-            machine.bind(each.name, Sym(var(each.name, each.type)))
-        statements.run(machine, main.body)
+        self.begin(main, inputs)
+        self.run(machine, main.body)
         return assembled(
             machine,
             self.module.layer,
@@ -190,6 +184,20 @@ class _Program(InterpreterHooks):
             called=self._trusted.used,
             schemas=self.module.schemas,
         )
+
+    def begin(self, main: ast.FunctionDef, inputs: Sequence[Parameter]) -> None:
+        """Enter the target with its inputs."""
+        machine = self.machine
+        self._trusted = TrustedCalls(condition, promised, [each.name for each in inputs])
+        machine.inputs = frozenset(each.name for each in inputs)
+        machine.taken = set(machine.inputs)
+        frame = Frame(machine.fresh_id(), machine.frames[0], local_names(main))
+        machine.frames[frame.id] = frame
+        machine.frame = frame
+        machine.active.append(main)
+        machine.enter("function")
+        for each in inputs:
+            machine.bind(each.name, Sym(var(each.name, each.type)))
 
     def shape(self, tree: ast.Module) -> ProgramShape:
         """Where the program that was read calls and branches."""
@@ -223,24 +231,7 @@ class _Program(InterpreterHooks):
             return None
 
     def _inputs(self, main: ast.FunctionDef) -> tuple[Parameter, ...]:
-        found: list[Parameter] = []
-        for argument in parameters(main):
-            annotation = argument.annotation
-            type_ = (
-                _INPUTS.get(annotation.id)
-                if isinstance(annotation, ast.Name) and annotation.id not in self.module.bound
-                else _INPUTS.get(str(annotation.value))
-                if isinstance(annotation, ast.Constant)
-                else None
-            )
-            if type_ is None:
-                refuse(
-                    "input.type",
-                    f"the parameter {argument.arg} must be annotated bool, int, float or str",
-                    "Annotate it, or read the value with a trusted function.",
-                    argument,
-                )
-            found.append(Parameter(argument.arg, type_))
+        found = tuple(map(self.input_of, parameters(main)))
         if main.args.defaults or any(main.args.kw_defaults):
             refuse(
                 "input.default",
@@ -248,4 +239,23 @@ class _Program(InterpreterHooks):
                 "Leave the default out.",
                 main,
             )
-        return tuple(found)
+        return found
+
+    def input_of(self, argument: ast.arg) -> Parameter:
+        """A parameter of the target."""
+        annotation = argument.annotation
+        type_ = (
+            _INPUTS.get(annotation.id)
+            if isinstance(annotation, ast.Name) and annotation.id not in self.module.bound
+            else _INPUTS.get(str(annotation.value))
+            if isinstance(annotation, ast.Constant)
+            else None
+        )
+        if type_ is None:
+            refuse(
+                "input.type",
+                f"the parameter {argument.arg} must be annotated bool, int, float or str",
+                "Annotate it, or read the value with a trusted function.",
+                argument,
+            )
+        return Parameter(argument.arg, type_)

@@ -227,7 +227,9 @@ class ProofResult(Model):
     layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
     verdict: ProofVerdict = Field(description="What was found as a whole")
     reasons: Annotated[tuple[ProofReason, ...], Field(max_length=MAX_ITEMS)] = Field(
-        default=(), description="Why it was not proved; empty exactly when it was"
+        default=(),
+        description="Why it was not proved; empty exactly when it was. Of a program that is rejected: the reason "
+        "that it was rejected for, then all others that were found, by line; `reasons.more` counts what is left out",
     )
     guarantees: Annotated[tuple[GuaranteeResult, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="What was found, guarantee by guarantee"

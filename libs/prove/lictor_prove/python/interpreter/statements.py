@@ -165,13 +165,13 @@ def _if(machine: Machine, node: ast.If) -> None:
         machine.branch(at.test, condition)
 
         def then() -> SymbolicValue:
-            run(machine, at.body)
+            machine.hooks.run(machine, at.body)
             return NONE_VALUE
 
         def otherwise() -> SymbolicValue:
             if len(at.orelse) == 1 and isinstance(at.orelse[0], ast.If):
                 return branch(at.orelse[0])
-            run(machine, at.orelse)
+            machine.hooks.run(machine, at.orelse)
             return NONE_VALUE
 
         return machine.fork(condition, then, otherwise)

@@ -22,10 +22,11 @@ def read_guarantees(
     module: Module, target: ast.FunctionDef, source: ProgramSource
 ) -> list[Guarantee]:
     """The guarantees of the target, from top to bottom."""
-    return [_guarantee(module, node, source) for node in target.decorator_list]
+    return [read_guarantee(module, node, source) for node in target.decorator_list]
 
 
-def _guarantee(module: Module, node: ast.expr, source: ProgramSource) -> Guarantee:
+def read_guarantee(module: Module, node: ast.expr, source: ProgramSource) -> Guarantee:
+    """What one decorator of the target promises."""
     if not isinstance(node, ast.Call):
         if _is_guarantee(module, node):
             _grammar("guarantee is called with a contract", node)

@@ -7,7 +7,8 @@ to the few standard modules that are modelled; what is not there is refused, whe
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Final, NoReturn, cast
 
 import lictor_layer
@@ -60,7 +61,8 @@ class Module:
 
     def read(self, machine: Machine, tree: ast.Module, target: str) -> ast.FunctionDef:
         """Bind everything, and give the target."""
-        check_placement(tree, target)
+        for statement in tree.body:
+            self.attempt(partial(check_placement, statement, target), statement)
         machine.frame = Frame(0, None, frozenset(stored_names(tree.body)))
         machine.frames[0] = machine.frame
         found: ast.FunctionDef | None = None
@@ -68,15 +70,15 @@ class Module:
         for statement in tree.body:
             machine.at = statement
             if not late:
-                annotations.check_at_load(statement, self.bound, self.member)
+                check = partial(annotations.check_at_load, statement, self.bound, self.member)
+                self.attempt(check, statement)
             if isinstance(statement, ast.FunctionDef) and statement.name == target:
-                self._check_order(statement, machine.frame.names)
-                self._bind(statement, target, Opaque(f"the target {target}"))
                 found = statement
+                self.attempt(partial(self._target, machine, statement), statement)
             elif found is not None and started_as_script(statement) == target:
                 continue
             else:
-                self._statement(machine, statement)
+                self.attempt(partial(self._statement, machine, statement), statement)
         if found is None:
             refuse(
                 "target.missing",
@@ -85,10 +87,21 @@ class Module:
             )
         for statement in () if late else tree.body:
             if isinstance(statement, ast.FunctionDef):
-                annotations.check_nested(statement, self.bound, self.member)
+                check = partial(annotations.check_nested, statement, self.bound, self.member)
+                self.attempt(check, statement)
         for name, value in self.bound.items():
             machine.store.written[(0, name)] = value
         return found
+
+    def attempt(self, step: Callable[[], None], node: ast.stmt) -> None:
+        """Take a step of reading the file, about this statement; whoever looks for every reason goes on after a
+        refusal."""
+        del node
+        step()
+
+    def _target(self, machine: Machine, node: ast.FunctionDef) -> None:
+        self._check_order(node, machine.frame.names)
+        self._bind(node, node.name, Opaque(f"the target {node.name}"))
 
     def _check_order(self, target: ast.FunctionDef, names: Collection[str]) -> None:
         """Guarantees are evaluated where they stand: what they name is bound, and imported, above them."""

@@ -22,17 +22,16 @@ _ANNOTATION: Final = (
 )
 
 
-def check_placement(tree: ast.Module, target: str) -> None:
-    """What holds for the whole file, also for what is never executed."""
-    top = set(map(id, tree.body))
-    for node in nodes_below(tree):
+def check_placement(statement: ast.stmt, target: str) -> None:
+    """What holds of each statement of the file, also of what is never executed."""
+    for node in (statement, *nodes_below(statement)):
         match node:
-            case ast.Import() | ast.ImportFrom() if id(node) not in top:
+            case ast.Import() | ast.ImportFrom() if node is not statement:
                 refuse("import.nested", "imports stand at the top of the file", "Move it.", node)
-            case ast.ClassDef() if id(node) not in top:
+            case ast.ClassDef() if node is not statement:
                 refuse("unsupported.class", "classes are outside the subset", "Use a dict.", node)
             case ast.FunctionDef():
-                is_target = id(node) in top and node.name == target
+                is_target = node is statement and node.name == target
                 if node.decorator_list and not is_target:
                     refuse(
                         "decorator.unknown",

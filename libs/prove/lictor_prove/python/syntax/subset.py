@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable
 from typing import Final
 
 from lictor_ir.document import Span
-from lictor_prove.python.refusals import MAX_DEPTH, MAX_SOURCE_BYTES, refuse
+from lictor_prove.python.refusals import MAX_DEPTH, MAX_SOURCE_BYTES, SubsetRefusal, refuse
 from lictor_prove.python.syntax.walking import children
 
 SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
@@ -230,15 +231,17 @@ def started_as_script(node: ast.AST) -> str | None:
             return None
 
 
-def check_subset(tree: ast.AST) -> None:
-    """Refuse every node that is not on the list, without recursion."""
+def check_subset(
+    tree: ast.AST, noted: Callable[[SubsetRefusal, ast.AST], None] | None = None
+) -> None:
+    """Refuse every node that is not on the list, without recursion; `noted` hears of all of them instead."""
     stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+    parts: set[ast.AST] = set()
+    """Of what was refused: only what has a reason of its own is refused once more."""
     while stack:
         node, depth = stack.pop()
         if depth == 1 and started_as_script(node) is not None:
             continue
-        if type(node) not in SUPPORTED:
-            _refuse_node(node)
         if depth > MAX_DEPTH:
             refuse(
                 "limits.depth",
@@ -246,8 +249,21 @@ def check_subset(tree: ast.AST) -> None:
                 "Give parts of it names.",
                 node,
             )
-        _check_details(node)
-        stack += [(child, depth + 1) for child in reversed(_flat_children(node))]
+        try:
+            if type(node) not in SUPPORTED:
+                _refuse_node(node)
+            _check_details(node)
+            inner = _flat_children(node)
+        except SubsetRefusal as refusal:
+            if noted is None:
+                raise
+            if node not in parts or type(node).__name__ in _REFUSED:
+                noted(refusal, node)
+            inner = children(node)
+            parts.add(node)
+        if node in parts:
+            parts.update(inner)
+        stack += [(child, depth + 1) for child in reversed(inner)]
 
 
 def _flat_children(node: ast.AST) -> list[ast.AST]:
