@@ -186,14 +186,14 @@ def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], 
         machine.close(target, NONE_VALUE)
 
     mark, base = machine.mark(), machine.store
-    exits = [len(target.exits) for target in machine.targets]
     machine.store = Store(base)
     run()
-    conditions: list[Term] = []
-    for target, before in zip(machine.targets, exits, strict=True):
-        conditions += [beyond(each.guard, mark.guard) for each in target.exits[before:]]
-        del target.exits[before:]
-    leaves = or_(*conditions)
+    left = [
+        guard
+        for target, (exits, dropped, _) in zip(machine.targets, mark.left, strict=True)
+        for guard in (*(each.guard for each in target.exits[exits:]), *target.dropped[dropped:])
+    ]
+    leaves = or_(*(beyond(guard, mark.guard) for guard in left))
     machine.go_back(mark)
     # A condition that was known before the round does not rest on what is called in it.
     if not any(

@@ -89,7 +89,9 @@ class Mark:
 
     recorded: tuple[int, ...]
     place: tuple[Any, ...]
-    depth: tuple[int, int, int]
+    depth: tuple[int, int]
+    left: tuple[tuple[int, int, int], ...]
+    """Of each place that paths may leave for, how many did."""
     entered: dict[ast.AST, dict[Via, None]]
 
     @property
@@ -208,7 +210,8 @@ class Machine:
         return Mark(
             tuple(map(len, recorded)),
             (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed),
-            (len(self.targets), len(self.active), self._indices),
+            (len(self.active), self._indices),
+            tuple((len(t.exits), len(t.dropped), len(t.tests)) for t in self.targets),
             {helper: dict(ways) for helper, ways in self.entered.items()},
         )
 
@@ -223,9 +226,11 @@ class Machine:
         (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed) = (
             mark.place
         )
-        targets, active, self._indices = mark.depth
-        del self.targets[targets:]
+        active, self._indices = mark.depth
         del self.active[active:]
+        del self.targets[len(mark.left) :]
+        for target, (exits, dropped, tests) in zip(self.targets, mark.left, strict=True):
+            del target.exits[exits:], target.dropped[dropped:], target.tests[tests:]
         self.entered = mark.entered
 
     # -- what must hold ------------------------------------------------------------------------------
