@@ -48,7 +48,10 @@ class LearnedFacts:
             seen_of: set[Result] = set()
             while todo:
                 part, seen = todo.pop()
-                known = Evaluation(environment, self).found(part)
+                here = Evaluation(environment, self)
+                # What became known since may settle more of its indices.
+                part = here.settled(part)
+                known = here.found(part)
                 if isinstance(known, Open):
                     if not known.declared:
                         return False

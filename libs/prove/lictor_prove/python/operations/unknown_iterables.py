@@ -65,13 +65,14 @@ def total(machine: Machine, items: SymbolicValue, start: SymbolicValue) -> Symbo
     if not kinds <= set(NUMERIC):
         unmodelled("builtin.sum", "sum() of these items is not supported", "Add numbers.")
     why, flowing = "sum of a list of unknown length", tuple(flows(machine, held, start))
-    if kinds <= set(WHOLE):
-        return unknown(machine, INT, why, flowing)
-    if kinds_of(machine, held.item) != {Kind.FLOAT}:
+    type_ = INT if kinds <= set(WHOLE) else FLOAT
+    if type_ == FLOAT and kinds_of(machine, held.item) != {Kind.FLOAT}:
         unmodelled("builtin.sum", "sum() of ints and floats is not supported", "Use one type.")
+    found = unknown(machine, type_, why, flowing)
+    if kinds_of(machine, start) == {Kind.INT} and type_ == INT:
+        return found
     # Of nothing, it is the start as it is.
-    some = apply("lt", const(0), count(held))
-    return merge(some, unknown(machine, FLOAT, why, flowing), start)
+    return merge(apply("lt", const(0), count(held)), found, start)
 
 
 def extreme(
