@@ -130,8 +130,10 @@ def _in_unknown(exact: Function, other: unknown_containers.Method) -> Function:
                 raise
             machine.go_back(mark)
             return other(machine, owner, args)
-        base.written.update(machine.store.written)
-        machine.store = base
+        finally:
+            if machine.store is not base:
+                base.written.update(machine.store.written)
+                machine.store = base
         return value
 
     return of

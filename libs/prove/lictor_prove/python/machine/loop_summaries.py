@@ -200,7 +200,9 @@ class LoopState:
             templates = self._left_templates(initial, left)
         except NoSummary:
             return Summary(initial, (), frozenset(found), name, self.line, is_told=False)
-        is_last = isinstance(left[0], SymbolicValue) and self.is_last(left[0])
+        is_last = (
+            isinstance(left[0], SymbolicValue) and len(templates) == 1 and self.is_last(left[0])
+        )
         growth = self._growth(key, initial, left[0])
         if growth is not None:
             templates, is_last = (Template(Hole(INT)),), False

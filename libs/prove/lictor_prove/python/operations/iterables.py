@@ -100,6 +100,7 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
                 )
             return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
         case SequenceV():
+            unchanged(machine, value.watched)
             return _unknown(value, "list", value.watched)
         case Sym(term) if isinstance(value.type, ListOf):
             return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))

@@ -85,7 +85,8 @@ def make_enumerate(
             if keep is not TRUE:
                 _filtered("enumerate")
             number = Sym(apply("add", index, const(start)))
-            return SequenceV(how.over, index, TupleV((number, item)), keep, "iterator")
+            pair = TupleV((number, item))
+            return SequenceV(how.over, index, pair, keep, "iterator", how.watched)
         numbered: list[ContainerItem] = []
         for at, entry in enumerate(how.entries):
             before = (
@@ -150,6 +151,7 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) 
         item, keep = how.item(index)
         if keep is not TRUE:
             _filtered("reversed")
-        return SequenceV(how.over, index, renamed(item, {index: mirrored}), keep, "iterator")
+        back = renamed(item, {index: mirrored})
+        return SequenceV(how.over, index, back, keep, "iterator", how.watched)
 
     return machine.each(args[0], of)

@@ -33,6 +33,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
 from lictor_prove.python.operations.containers import hashable
+from lictor_prove.python.operations.iterables import unchanged
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]
@@ -46,6 +47,7 @@ def sequence_of(machine: Machine, value: SymbolicValue) -> SequenceV | None:
     """What stands at each index, of something whose length is not known; None of anything else."""
     match value:
         case SequenceV():
+            unchanged(machine, value.watched)
             return solid(value)
         case Sym(term) if isinstance(value.type, ListOf):
             index = machine.fresh_index()

@@ -12,6 +12,7 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
     Content,
+    OnceV,
     Ref,
     SequenceV,
     SymbolicValue,
@@ -169,9 +170,20 @@ def zipped(machine: Machine, columns: Sequence[SymbolicValue]) -> SymbolicValue:
     for each in held[1:]:
         size = ite(apply("lt", count(each), size), count(each), size)
     index = held[0].index
-    return SequenceV(
-        size, index, TupleV(tuple(item_at(each, index) for each in held)), TRUE, "iterator"
-    )
+    row = TupleV(tuple(item_at(each, index) for each in held))
+    read = tuple(one for column in columns for one in _watched(machine, column))
+    return SequenceV(size, index, row, TRUE, "iterator", read)
+
+
+def _watched(machine: Machine, value: SymbolicValue) -> tuple[tuple[int, Content], ...]:
+    """The objects that an iterator over the value reads while it is used."""
+    match machine.cases(value)[0][1]:
+        case Ref() as ref:
+            return ((ref.id, machine.stored(ref)),)
+        case SequenceV(watched=watched) | OnceV(watched=watched):
+            return watched
+        case _:
+            return ()
 
 
 def part(held: SequenceV, first: Term, last: Term) -> SequenceV:
