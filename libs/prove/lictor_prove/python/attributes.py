@@ -77,11 +77,17 @@ def attribute(machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValu
     if isinstance(found, Value):
         return found.read(owner)
     if kind in _CONTAINERS and isinstance(owner, Sym | SequenceV):
-        refuse(
-            "list.symbolic",
-            f"methods of {described(owner)} are not supported: what it holds is not known",
-            "Loop over it, or ask for its length.",
-        )
+        held = None
+        if kind is Kind.LIST and name in _READING and machine.declares_unknowns:
+            held = unknown_containers.sequence_of(machine, owner)
+        if held is None:
+            refuse(
+                "list.symbolic",
+                f"`{name}` of {described(owner)} is not supported: the program did not make it",
+                "Make one of your own first: `xs = list(xs)`.",
+            )
+        # Nothing changes what a trusted call returned: to look into a copy is to look into it.
+        owner = unknown_containers.made(machine, "list", held)
     return MethodV(owner, name)
 
 
@@ -156,6 +162,7 @@ _INSTEAD: Final = {
     (Kind.SET, "pop"): "Which item a set gives is not defined: use a list, or sorted(…).",
     (Kind.DICT, "popitem"): "Use pop with a key.",
 }
+_READING: Final = frozenset({"copy", "count", "index"})
 _CONTAINERS: Final = (Kind.LIST, Kind.DICT, Kind.SET, Kind.TUPLE)
 
 
