@@ -115,7 +115,7 @@ def call(
         refuse(
             "method.arguments",
             f"{kind}.{name} is supported with {found.least} to {found.most} arguments, not {len(args)}",
-            "Pass them so.",
+            "Pass as many as that.",
         )
     return function(machine, owner, args)
 
