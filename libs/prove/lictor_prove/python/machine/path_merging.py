@@ -157,7 +157,7 @@ def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> Sequ
 def as_sequence(content: Content, index: Var) -> SequenceV:
     """What a container holds, by an index."""
     if isinstance(content.held, SequenceV):
-        return content.held.at(index)
+        return solid(content.held).at(index)
     held = content.held
     if not _all_present(held):
         unmodelled(
@@ -170,6 +170,19 @@ def as_sequence(content: Content, index: Var) -> SequenceV:
     ]
     options = [(eq(index, const(at)), item) for at, item in enumerate(items)]
     return SequenceV(const(len(items)), index, choose(options) if options else UNBOUND, TRUE)
+
+
+def solid(held: SequenceV) -> SequenceV:
+    """The items that are kept, one after the other."""
+    if held.keep is TRUE:
+        return held
+    if held.picked is None:
+        unmodelled(
+            "list.filtered",
+            "how many items a filtered list of unknown length has can't be told",
+            "Loop over it.",
+        )
+    return held.picked
 
 
 def together(one: Content, other: Content) -> Content:

@@ -17,7 +17,13 @@ from lictor_ir.types import BOOL, INT, ListOf, Type
 from lictor_prove.python.kinds import Kind
 from lictor_prove.python.machine.loop_summaries import one_of, sequence
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.path_merging import as_sequence, choose, concatenated, merge
+from lictor_prove.python.machine.path_merging import (
+    as_sequence,
+    choose,
+    concatenated,
+    merge,
+    solid,
+)
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Content,
@@ -57,19 +63,6 @@ def sequence_of(machine: Machine, value: SymbolicValue) -> SequenceV | None:
             return solid(held) if isinstance(held, SequenceV) else None
         case _:
             return None
-
-
-def solid(held: SequenceV) -> SequenceV:
-    """The items that are kept, one after the other."""
-    if held.keep is TRUE:
-        return held
-    if held.picked is None:
-        unmodelled(
-            "list.filtered",
-            "how many items a filtered list of unknown length has can't be told",
-            "Loop over it.",
-        )
-    return held.picked
 
 
 def labels_of(machine: Machine, *values: SymbolicValue) -> tuple[str, ...]:
@@ -140,7 +133,7 @@ def change(machine: Machine, ref: Ref, held: SequenceV) -> None:
 
 def opened(machine: Machine, ref: Ref) -> SequenceV:
     """What a container holds, by an index; also where it is known."""
-    return solid(as_sequence(machine.content(ref), machine.fresh_index()))
+    return as_sequence(machine.content(ref), machine.fresh_index())
 
 
 # -- methods ---------------------------------------------------------------------------------------
