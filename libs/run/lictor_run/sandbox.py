@@ -215,10 +215,15 @@ def _enum(told: Json) -> type[enum.Enum]:
 def _refuse_ways_out(tree: ast.Module) -> None:
     """AttributeError for a program that would look behind a value: every function has its module behind it."""
     for node in nodes_below(tree):
-        if isinstance(node, ast.Attribute) and leads_out(node.attr):
-            raise AttributeError(
-                f"line {node.lineno}: .{node.attr} is nothing that a program may read"
-            )
+        match node:
+            case ast.Attribute(attr=name):
+                names = [name]
+            case ast.MatchClass(kwd_attrs=names):
+                pass
+            case _:
+                continue
+        for name in filter(leads_out, names):
+            raise AttributeError(f"line {node.lineno}: .{name} is nothing that a program may read")
 
 
 @cache

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from lictor_ir.terms import FALSE, Term, apply
 from lictor_prove.python import attributes
-from lictor_prove.python.interpreter import comprehensions
+from lictor_prove.python.interpreter import generators
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
@@ -32,39 +31,58 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.operations import builtin_functions
-from lictor_prove.python.operations.container_contents import term_of
+from lictor_prove.python.operations.container_contents import configurations, term_of
+from lictor_prove.python.operations.unknown_containers import is_unknown
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
 from lictor_prove.python.syntax.scopes import has_inner_scopes, local_names, parameters
 
 Keywords = Sequence[tuple[str, SymbolicValue]]
 
-_CONSUMERS: Final = frozenset(
-    {"sum", "min", "max", "list", "tuple", "set", "sorted", "any", "all", "dict"}
-)
-
 
 def evaluate_call(machine: Machine, node: ast.Call) -> SymbolicValue:
     """A call expression: the function first, then the arguments from left to right."""
     function = machine.evaluate(node.func)
-    if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
-        return _of_generator(machine, function, node.args[0])
-    args = [machine.evaluate(argument) for argument in node.args]
+    pending: generators.Pending | None = None
+    args: list[SymbolicValue] = []
+    for argument in node.args:
+        if isinstance(argument, ast.GeneratorExp):
+            if argument is not node.args[0]:
+                generators.refuse_generator(argument)
+            pending = generators.reached(machine, argument)
+        elif isinstance(argument, ast.Starred):
+            args += _spread(machine, argument, function)
+        else:
+            args.append(machine.evaluate(argument))
     keywords: list[tuple[str, SymbolicValue]] = []
     for keyword in node.keywords:
         assert keyword.arg is not None
         keywords.append((keyword.arg, machine.evaluate(keyword.value)))
+    if pending is not None:
+        return generators.call(machine, function, pending, args, keywords)
     return call(machine, function, args, keywords)
 
 
-def _of_generator(
-    machine: Machine, function: SymbolicValue, node: ast.GeneratorExp
-) -> SymbolicValue:
-    if isinstance(function, BuiltinV) and function.name in ("any", "all"):
-        return comprehensions.lazily(machine, node, stop=function.name == "any")
-    joins = isinstance(function, MethodV) and function.name == "join"
-    if joins or (isinstance(function, BuiltinV) and function.name in _CONSUMERS):
-        return call(machine, function, [comprehensions.evaluate(machine, node)], ())
-    return machine.evaluate(node)
+def _spread(
+    machine: Machine, node: ast.Starred, function: SymbolicValue
+) -> Sequence[SymbolicValue]:
+    """`f(*items)`: an argument for each item, as they are where this stands."""
+    value = machine.evaluate(node.value)
+    listed = machine.make_list(())
+    attributes.call(machine, MethodV(listed, "extend"), [value], {})
+    if isinstance(function, BuiltinV) and function.name == "print":
+        # How many it prints is nothing that anybody sees.
+        return [listed]
+    if is_unknown(machine, listed):
+        refuse("call.starred", "how many arguments `*` gives is not known", "Write them out.", node)
+    options = configurations(machine, machine.content(listed))
+    if len(options) > 1:
+        refuse(
+            "call.starred",
+            "how many arguments `*` gives depends on the path",
+            "Write them out.",
+            node,
+        )
+    return [entry.value for entry in options[0][1]]
 
 
 def call(
@@ -222,11 +240,22 @@ def inline(
             "limits.calls", f"helpers call each other deeper than {MAX_CALL_DEPTH}", "Inline some."
         )
     bound = bound_arguments(node, function.name, args, keywords, function.defaults)
-    outer, at, via = machine.frame, machine.at, machine.via
-    frame = Frame(machine.fresh_id(), machine.frames[function.frame], local_names(node))
-    machine.frames[frame.id] = frame
+    at, via = machine.at, machine.via
     machine.active.append(node)
     machine.go_into(node)
+    value = executed(machine, function, bound)
+    machine.at, machine.via = at, via
+    machine.active.pop()
+    return value
+
+
+def executed(
+    machine: Machine, function: FunctionV, bound: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
+    """What the body gives, in a frame of its own where the parameters are these."""
+    node, outer = function.node, machine.frame
+    frame = Frame(machine.fresh_id(), machine.frames[function.frame], local_names(node))
+    machine.frames[frame.id] = frame
     target = machine.enter("function")
     machine.frame = frame
     for name, value in bound.items():
@@ -236,8 +265,7 @@ def inline(
         value = machine.evaluate(node.body)
     else:
         machine.hooks.run(machine, node.body)
-    machine.frame, machine.at, machine.via = outer, at, via
-    machine.active.pop()
+    machine.frame = outer
     return machine.close(target, value, None if has_inner_scopes(node) else frame.id)
 
 

@@ -40,8 +40,12 @@ from lictor_prove.python.syntax.scopes import Comprehension, stored_names
 
 
 def evaluate(machine: Machine, node: Comprehension) -> SymbolicValue:
-    """The list, set or dict; a generator gives its items, all at once."""
-    first = machine.evaluate(node.generators[0].iter)
+    """The list, set or dict."""
+    return consumed(machine, node, machine.evaluate(node.generators[0].iter))
+
+
+def consumed(machine: Machine, node: Comprehension, first: SymbolicValue) -> SymbolicValue:
+    """The same, where its first iterable is known; a generator gives its items, all at once."""
     frame = _enter(machine, node)
     try:
         return _comprehended(machine, node, first)
@@ -259,9 +263,10 @@ def _closed(machine: Machine, value: SymbolicValue) -> None:
             )
 
 
-def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> SymbolicValue:
+def lazily(
+    machine: Machine, node: ast.GeneratorExp, first: SymbolicValue, *, stop: bool
+) -> SymbolicValue:
     """`any(…)` (stop at a true item) and `all(…)` (stop at a false one): what follows is not executed."""
-    first = machine.evaluate(node.generators[0].iter)
     found = plans(machine, first)
     name = "any" if stop else "all"
     if any(isinstance(how, UnknownItems) for _, how in found):

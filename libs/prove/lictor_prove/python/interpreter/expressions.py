@@ -9,12 +9,16 @@ from typing import Any, Final
 
 from lictor_ir.terms import Term, not_
 from lictor_ir.types import BOOL
+from lictor_prove.python import attributes
 from lictor_prove.python.interpreter import comprehensions
 from lictor_prove.python.interpreter.calls import evaluate_call, function_value
+from lictor_prove.python.interpreter.generators import refuse_generator
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     TRUE_VALUE,
+    BuiltinV,
+    MethodV,
     Poison,
     Sym,
     SymbolicValue,
@@ -132,18 +136,34 @@ def _conditional(machine: Machine, node: ast.IfExp) -> SymbolicValue:
 
 
 def _list(machine: Machine, node: ast.List) -> SymbolicValue:
-    return machine.make_list([machine.evaluate(item) for item in node.elts])
+    return _filled(machine, "list", node.elts)
 
 
 def _tuple(machine: Machine, node: ast.Tuple) -> SymbolicValue:
+    if any(isinstance(item, ast.Starred) for item in node.elts):
+        return machine.call(BuiltinV("tuple"), [_filled(machine, "list", node.elts)])
     return TupleV(tuple(machine.evaluate(item) for item in node.elts))
 
 
 def _set(machine: Machine, node: ast.Set) -> SymbolicValue:
-    items = [machine.evaluate(item) for item in node.elts]
-    made = machine.make("set", ())
-    for item in items:
-        _guarded(lambda item=item: containers.add(machine, made, item))
+    return _filled(machine, "set", node.elts)
+
+
+def _filled(machine: Machine, kind: str, parts: list[ast.expr]) -> SymbolicValue:
+    """A display: the items up to the first `*` are evaluated first, then one part after the other is put in."""
+    star = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
+    items = [machine.evaluate(part) for part in parts[:star]]
+    if kind == "list":
+        made = machine.make_list(items)
+    else:
+        made = machine.make("set", ())
+        for item in items:
+            _guarded(lambda item=item: containers.add(machine, made, item))
+    one, several = ("append", "extend") if kind == "list" else ("add", "update")
+    for part in parts[star:]:
+        is_star = isinstance(part, ast.Starred)
+        value = machine.evaluate(part.value if is_star else part)
+        attributes.call(machine, MethodV(made, several if is_star else one), [value], {})
     return made
 
 
@@ -219,13 +239,7 @@ def _walrus(machine: Machine, node: ast.NamedExpr) -> SymbolicValue:
 
 
 def _generator(_: Machine, node: ast.GeneratorExp) -> SymbolicValue:
-    refuse(
-        "unsupported.generator",
-        "a generator expression is supported only as the argument of any, all, sum, min, max, list, tuple, set, "
-        "sorted or join",
-        "Use a list: [… for …].",
-        node,
-    )
+    refuse_generator(node)
 
 
 _HANDLERS: Final[dict[type[ast.expr], Callable[[Machine, Any], SymbolicValue]]] = {

@@ -19,13 +19,15 @@ from lictor_prove.python.machine.control_paths import Store, Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
+    BuiltinV,
     Content,
     Ref,
     SymbolicValue,
     TupleV,
+    count,
     described,
 )
-from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations import container_contents, subscripts, unknown_iterables
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
@@ -34,8 +36,8 @@ from lictor_prove.python.operations.iterables import (
     plan,
     unchanged,
 )
-from lictor_prove.python.operations.unknown_containers import is_unknown
-from lictor_prove.python.operations.unknown_iterables import unpacked
+from lictor_prove.python.operations.unknown_containers import is_unknown, item_at, made, opened
+from lictor_prove.python.operations.unknown_iterables import may_end, unpacked
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import leaves_by
 
@@ -53,6 +55,10 @@ def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> N
     match target:
         case ast.Name(id=name):
             machine.bind(name, value)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) if any(
+            isinstance(part, ast.Starred) for part in parts
+        ):
+            _assign_parts(machine, parts, value)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part, item in zip(parts, _unpacked(machine, value, len(parts)), strict=True):
                 assign_target(machine, part, item)
@@ -77,6 +83,41 @@ def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> N
                 "Rows and modules don't change; make a new value.",
                 target,
             )
+
+
+def _assign_parts(machine: Machine, parts: list[ast.expr], value: SymbolicValue) -> None:
+    """`first, *rest = value`: the rest is a new list."""
+    star = next(at for at, part in enumerate(parts) if isinstance(part, ast.Starred))
+    after = len(parts) - star - 1
+    listed = machine.call(BuiltinV("list"), [value])
+    assert isinstance(listed, Ref)
+    if is_unknown(machine, listed):
+        held = opened(machine, listed)
+        size, least = count(held), const(len(parts) - 1)
+        may_end(
+            machine, apply("le", least, size), "a list is unpacked whose length is not known", value
+        )
+        last = apply("sub", size, const(after))
+        rest = made(machine, "list", unknown_iterables.part(held, const(star), last))
+        before = [item_at(held, const(at)) for at in range(star)]
+        behind = [item_at(held, apply("add", last, const(at))) for at in range(after)]
+    else:
+        options = container_contents.configurations(machine, machine.content(listed))
+        if len(options) != 1:
+            refuse("assign.unpack", "how long this list is depends on the path", "Index it.")
+        items = [entry.value for entry in options[0][1]]
+        if len(items) < len(parts) - 1:
+            always_raises(
+                Raises(
+                    "ValueError",
+                    f"{len(items)} values are unpacked into {len(parts) - 1} names or more",
+                )
+            )
+        end = len(items) - after
+        before, behind = items[:star], items[end:]
+        rest = machine.make_list(items[star:end])
+    for part, item in zip(parts, [*before, rest, *behind], strict=True):
+        assign_target(machine, part.value if isinstance(part, ast.Starred) else part, item)
 
 
 def _unpacked(machine: Machine, value: SymbolicValue, size: int) -> tuple[SymbolicValue, ...]:

@@ -11,11 +11,13 @@ from lictor_ir.terms import FALSE, Term
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
+from lictor_prove.python.interpreter.patterns import run_match
 from lictor_prove.python.kinds import Kind, kind_of
 from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
+    UNBOUND,
     MethodV,
     Ref,
     SymbolicValue,
@@ -157,6 +159,41 @@ def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> Symb
     return ref
 
 
+def _delete(machine: Machine, node: ast.Delete) -> None:
+    """`del d[key]`, `del xs[index]`, `del name`; from left to right."""
+    todo = list(node.targets)
+    while todo:
+        match todo.pop(0):
+            case ast.Name(id=name) as target:
+                # Whoever deletes what has no value gets a NameError.
+                machine.evaluate(ast.copy_location(ast.Name(name, ast.Load()), target))
+                machine.bind(name, UNBOUND)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                todo = [*parts, *todo]
+            case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Slice):
+                container, at = machine.evaluate(owner), machine.evaluate(index)
+                _delete_item(machine, container, at)
+            case target:
+                refuse(
+                    "delete.target",
+                    "only names, and items of lists and dicts, can be deleted",
+                    "Build a new container.",
+                    target,
+                )
+
+
+def _delete_item(machine: Machine, owner: SymbolicValue, at: SymbolicValue) -> None:
+    cases = machine.cases(owner)
+    one = cases[0][1]
+    if len(cases) > 1 or not isinstance(one, Ref) or machine.stored(one).kind == "set":
+        refuse(
+            "delete.item",
+            f"items of {described(one)} can't be deleted here",
+            "Delete items of one list or dict that the program made.",
+        )
+    attributes.call(machine, MethodV(one, "pop"), [at], {})
+
+
 def _if(machine: Machine, node: ast.If) -> None:
     # `elif` chains are long lists of branches, not deep ones.
     def branch(at: ast.If) -> SymbolicValue:
@@ -293,6 +330,8 @@ _HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
     ast.If: _if,
     ast.For: _for,
     ast.While: _while,
+    ast.Match: run_match,
+    ast.Delete: _delete,
     ast.Return: _return,
     ast.Break: _break,
     ast.Continue: _continue,

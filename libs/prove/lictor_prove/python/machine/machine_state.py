@@ -537,7 +537,9 @@ def kept(value: SymbolicValue) -> None:
         if isinstance(one, TupleV):
             for item in one.items:
                 kept(item)
-        if isinstance(one, OnceV) or (isinstance(one, SequenceV) and one.kind == "iterator"):
+        if isinstance(one, OnceV) or (
+            isinstance(one, SequenceV) and one.kind not in ("list", "range")
+        ):
             refuse(
                 "iterator.kept",
                 "an iterator is used up by the first loop over it, so it must be used where it is made",

@@ -293,6 +293,8 @@ _FUNCTIONS: Final[Table] = {
     "enumerate": (1, 2, frozenset({"start"}), iterator_builtins.make_enumerate),
     "zip": (1, ANY_NUMBER, NO_KEYWORDS, iterator_builtins.make_zip),
     "reversed": (1, 1, NO_KEYWORDS, iterator_builtins.make_reversed),
+    "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
+    "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }

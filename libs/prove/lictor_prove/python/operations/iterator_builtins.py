@@ -1,4 +1,4 @@
-"""`range`, `enumerate`, `zip` and `reversed`."""
+"""`range`, `enumerate`, `zip`, `reversed`, `iter` and `next`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from lictor_ir.terms import TRUE, Const, Term, apply, const
+from lictor_ir.terms import FALSE, TRUE, Const, Term, apply, const, or_, results
 from lictor_prove.python.kinds import VIEWS, WHOLE, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import choose, merge
 from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
     ContainerItem,
     OnceV,
     RangeV,
@@ -20,12 +22,16 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     renamed,
 )
+from lictor_prove.python.machine.symbolic_values import (
+    count as sequence_count,
+)
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.container_contents import count_of
 from lictor_prove.python.operations.containers import rounds
-from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan
-from lictor_prove.python.operations.unknown_iterables import zipped
+from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan, unchanged
+from lictor_prove.python.operations.unknown_containers import item_at, solid
+from lictor_prove.python.operations.unknown_iterables import may_end, zipped
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
@@ -155,3 +161,51 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) 
         return SequenceV(how.over, index, back, keep, "iterator", how.watched)
 
     return machine.each(args[0], of)
+
+
+def make_iter(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    """`iter(xs)`."""
+
+    def of(value: SymbolicValue) -> SymbolicValue:
+        how = plan(machine, value)
+        if isinstance(how, KnownItems):
+            return OnceV(how.entries, how.watched)
+        index = machine.fresh_index()
+        item, keep = how.item(index)
+        picked = value.picked if isinstance(value, SequenceV) else None
+        return SequenceV(how.over, index, item, keep, "iterator", how.watched, picked)
+
+    return machine.each(args[0], of)
+
+
+def take_next(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    """`next(iterator)`, `next(iterator, default)`; nobody else has the iterator, so it is its first item."""
+
+    def of(value: SymbolicValue) -> SymbolicValue:
+        if kind_of(machine, value) != Kind.ITERATOR:
+            undefined(machine, "next()", value)
+        if isinstance(value, SequenceV):
+            unchanged(machine, value.watched)
+            held = solid(value)
+            some = apply("lt", const(0), sequence_count(held))
+            return first(machine, some, item_at(held, const(0)), args[1:])
+        assert isinstance(value, OnceV)
+        unchanged(machine, value.watched)
+        items = [(entry.present, entry.value) for entry in value.items]
+        there = or_(*(present for present, _ in items))
+        return first(machine, there, choose(items) if items else NONE_VALUE, args[1:])
+
+    return machine.each(args[0], of)
+
+
+def first(machine: Machine, there: Term, item: SymbolicValue, default: Args) -> SymbolicValue:
+    """The item where it is there, else the default, or the end of the run."""
+    if default:
+        return merge(there, item, default[0])
+    if there is FALSE:
+        raise Raises("StopIteration", "next() of nothing")
+    if any(each.call.startswith("u") for each in results(there)):
+        may_end(machine, there, "next() of what may have no item")
+    else:
+        machine.require(there, "there is a next item (StopIteration)")
+    return item

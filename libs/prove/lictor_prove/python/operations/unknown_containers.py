@@ -322,7 +322,7 @@ def view(kind: Kind) -> Method:
         if kind != Kind.ITEMS:
             item = pair_part(item, 0 if kind == Kind.KEYS else 1)
         watched = ((ref.id, machine.stored(ref)),)
-        return SequenceV(held.over, held.index, item, TRUE, "iterator", watched)
+        return SequenceV(held.over, held.index, item, TRUE, kind, watched)
 
     return of
 

@@ -38,8 +38,10 @@ def stored_names(body: Iterable[ast.AST]) -> set[str]:
     names: set[str] = set()
     for node in _in_scope(body):
         match node:
-            case ast.Name(ctx=ast.Store()):
+            case ast.Name(ctx=ast.Store() | ast.Del()):
                 names.add(node.id)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
             case ast.FunctionDef() | ast.ClassDef():
                 names.add(node.name)
             case ast.alias():

@@ -34,6 +34,16 @@ SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
         ast.For,
         ast.While,
         ast.If,
+        ast.Match,
+        ast.match_case,
+        ast.MatchValue,
+        ast.MatchSingleton,
+        ast.MatchSequence,
+        ast.MatchStar,
+        ast.MatchAs,
+        ast.MatchOr,
+        ast.MatchClass,
+        ast.Delete,
         ast.Raise,
         ast.Assert,
         ast.Expr,
@@ -66,6 +76,8 @@ SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
         ast.Name,
         ast.Load,
         ast.Store,
+        ast.Del,
+        ast.Starred,
         ast.And,
         ast.Or,
         ast.Not,
@@ -107,11 +119,9 @@ _REFUSED: Final[dict[str, tuple[str, str, str]]] = {
     "With": ("with", "with blocks run code that can't be seen", "Call trusted functions directly."),
     "Try": ("try", "try hides which effects happened", "Test the condition with `if` before."),
     "TryStar": ("try", "try hides which effects happened", "Test the condition with `if` before."),
-    "Match": ("match", "match is outside the subset", "Use if/elif/else."),
-    "Delete": ("del", "del is outside the subset", "Build a new container, or use `pop`."),
+    "MatchMapping": ("match", "patterns of dicts are outside the subset", "Use if/elif/else."),
     "Global": ("global", "rebinding module names is outside the subset", "Pass and return values."),
     "Nonlocal": ("nonlocal", "rebinding outer names is outside the subset", "Return the value."),
-    "Starred": ("starred", "`*` is outside the subset", "Write the arguments or items out."),
     "TypeAlias": ("type-alias", "type statements are outside the subset", "Remove it."),
     "MatMult": ("operator", "`@` is outside the subset", "Use arithmetic on numbers."),
     "TemplateStr": ("template", "t-strings are outside the subset", "Use an f-string."),
@@ -295,6 +305,13 @@ def _check_details(node: ast.AST) -> None:
         case ast.Attribute(attr=name) if leads_out(name):
             refuse(
                 "attribute.dunder", f".{name} reaches into the interpreter", "Don't use it.", node
+            )
+        case ast.MatchClass(kwd_attrs=[_, *_]):
+            refuse(
+                "unsupported.match",
+                "patterns that read attributes are outside the subset",
+                "Test attributes with `if`.",
+                node,
             )
         case ast.comprehension(is_async=1):
             refuse("unsupported.async", "async comprehensions are outside the subset", "Use `for`.")

@@ -1,0 +1,14 @@
+# proved: the second item is not made
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import pay
+
+import lictor_layer
+
+
+@lictor_layer.guarantee(c.pays_at_most(1))
+def main() -> None:
+    def paid(n):
+        pay("a", n)
+        return True
+
+    next((n for n in (0, 1, 2) if paid(n)), None)

@@ -1,0 +1,13 @@
+# refuted: a display is a list of its own
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_copies
+
+import lictor_layer
+
+
+@lictor_layer.guarantee(c.copies_are([]))
+def main() -> None:
+    xs = []
+    ys = [*xs]
+    xs.append("eve@evil.com")
+    send_copies("bob@example.com", xs)

@@ -1,0 +1,12 @@
+# proved: the first one is left out
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+import lictor_layer
+
+
+@lictor_layer.guarantee(c.at_most(2))
+def main() -> None:
+    _, *rest = users()
+    for user in rest:
+        send_email(user.email, "x")
