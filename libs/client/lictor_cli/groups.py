@@ -28,6 +28,10 @@ _IR = """\
 The Effect IR is what a program may do, laid open: every trusted call with when it happens, and every guarantee.
 A certificate carries one, and the proof that its guarantees hold.
 """
+_LAYER = """\
+Trusted layers: what programs may call and promise, as text that an agent can be given before it writes one.
+The layer is Python code that is run to learn what it declares: name only roots that you trust.
+"""
 _SEAL = """\
 Export a sealed episode as one file, verify and read such a file without any access to a service,
 or have an episode corrected, or its messages erased.
@@ -174,6 +178,16 @@ GROUPS = {
             "owl": ("ir.owl", "print an OWL rendering of the Effect IR, for explanation"),
             "check": ("ir.check", "check certificates of proofs, without a solver"),
             "fetch": ("ir.fetch", "fetch the certificate of a proof from the broker"),
+        },
+    ),
+    "layer": (
+        _LAYER,
+        {
+            "list": ("layer.list", "list layers, and how much each offers"),
+            "show": (
+                "layer.show",
+                "show one: functions, demands, promises, contracts, and what programs may use",
+            ),
         },
     ),
     "seal": (

@@ -45,6 +45,7 @@ COMMANDS = {
     "approvals": "list, show, approve and reject proved programs that wait to run",
     "runs": "list and show what approved programs did, effect by effect",
     "ir": "show what a program may do, as an Effect IR document",
+    "layer": "show what programs may call and promise, as text for whoever writes them",
     "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, verify and read one offline, correct or erase it",
     "log": "export, prove, check and cosign the log of all seals",

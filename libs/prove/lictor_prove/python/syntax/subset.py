@@ -128,6 +128,11 @@ _REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
+def refused_syntax() -> dict[str, str]:
+    """What is outside the subset, and what to write instead."""
+    return {message: remedy for _, message, remedy in _REFUSED.values()}
+
+
 _WAYS_OUT: Final = frozenset(
     [
         *("gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await"),

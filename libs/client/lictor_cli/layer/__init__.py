@@ -1,0 +1,1 @@
+"""`lictor layer`: trusted layers, and what they offer."""
