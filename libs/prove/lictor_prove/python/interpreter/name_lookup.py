@@ -40,7 +40,6 @@ _NEAREST: Final = {
     "map": "Use a comprehension: [f(x) for x in xs].",
     "filter": "Use a comprehension: [x for x in xs if p(x)].",
     "frozenset": "Use set.",
-    "iter": "Make a list of it: list(…).",
     "eval": "Write the expression out.",
     "exec": "Write the code out.",
     "getattr": "Write the attribute: x.name.",
