@@ -44,6 +44,7 @@ BODIES = {
     "def f(*xs):\n    pass": "unsupported.starred",
     "x, *y = [1, 2]": ACCEPTED,
     "x, *y = []": "error.certain",
+    "z = [1] if p else [2]\nx, *y = z": "assign.unpack",
     "d = {**{}}": "unsupported.starred",
     "note(b'x')": "unsupported.constant",
     "note(1j)": "unsupported.constant",

@@ -90,7 +90,12 @@ def _assign_parts(machine: Machine, parts: list[ast.expr], value: SymbolicValue)
     star = next(at for at, part in enumerate(parts) if isinstance(part, ast.Starred))
     after = len(parts) - star - 1
     listed = machine.call(BuiltinV("list"), [value])
-    assert isinstance(listed, Ref)
+    if not isinstance(listed, Ref):
+        refuse(
+            "assign.unpack",
+            "what is unpacked here depends on the path",
+            "Unpack in each branch.",
+        )
     if is_unknown(machine, listed):
         held = opened(machine, listed)
         size, least = count(held), const(len(parts) - 1)
