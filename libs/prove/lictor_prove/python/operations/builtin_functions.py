@@ -178,10 +178,10 @@ def _sorted(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue])
             raise
     if not machine.declares_unknowns:
         unmodelled("builtin.sorted", "sorted() is supported without a key", "Write it out.")
-    reverse = unknown_iterables.kinds_of(machine, keywords.get("reverse", FALSE_VALUE))
-    if reverse != {Kind.BOOL}:
+    reverse = keywords.get("reverse", FALSE_VALUE)
+    if unknown_iterables.kinds_of(machine, reverse) != {Kind.BOOL}:
         refuse("builtin.sorted", "`reverse` is a bool", "Use True or False.")
-    return unknown_iterables.ordered(machine, args[0], key)
+    return unknown_iterables.ordered(machine, args[0], key, reverse)
 
 
 def sort(

@@ -102,14 +102,19 @@ def shuffled(
     why: str,
     added: Sequence[SymbolicValue] = (),
     *,
+    flowing: Sequence[SymbolicValue] = (),
     size: Term | None = None,
 ) -> SequenceV:
-    """Some of these items in an unknown order, and some of those that are added; or so many of them."""
-    labels = labels_of(machine, held, *added)
+    """Some of these items in an unknown order, and some of those that are added; or so many of them.
+
+    `flowing`: what else decides which they are, and in which order.
+    """
+    flowing = (*added, *flowing)
+    labels = labels_of(machine, held, *flowing)
     is_empty = isinstance(held.item, Unbound)
 
     def item(each: tuple[Binder, ...]) -> SymbolicValue:
-        old = () if is_empty else (some_item(machine, held, why, added, each=each),)
+        old = () if is_empty else (some_item(machine, held, why, flowing, each=each),)
         return one_of(machine, (*old, *added), labels, why, each)
 
     if size is None:
@@ -190,7 +195,8 @@ def pop(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
         change(machine, ref, SequenceV(rest, held.index, held.item, TRUE))
         return item_at(held, rest)
     taken = some_item(machine, held, "pop of an unknown list", args, may_raise=True)
-    change(machine, ref, shuffled(machine, held, "pop of an unknown list", size=rest))
+    left = shuffled(machine, held, "pop of an unknown list", flowing=args, size=rest)
+    change(machine, ref, left)
     return taken
 
 
@@ -203,15 +209,18 @@ def reordered(name: str, *, grows: int = 0, raises: bool = False) -> Method:
         if raises:
             unknown(machine, BOOL, f"{name} may raise", flows(machine, ref, *args), may_raise=True)
         added = args[len(args) - grows :] if grows else ()
-        change(machine, ref, shuffled(machine, held, why, added))
+        change(machine, ref, shuffled(machine, held, why, added, flowing=args))
         return NONE_VALUE
 
     return of
 
 
 def clear(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
-    """`clear()` of whatever it is."""
-    machine.replace(ref, ())
+    """`clear()` of whatever it is; of many objects that one stands for, which is cleared says something too."""
+    if ref.id in machine.pools:
+        change(machine, ref, opened(machine, ref))
+    else:
+        machine.replace(ref, ())
     return NONE_VALUE
 
 
@@ -283,7 +292,8 @@ def put(machine: Machine, ref: Ref, key: SymbolicValue, value: SymbolicValue) ->
 def pop_key(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`d.pop(key, default)`."""
     value = lookup(machine, ref, args[0], args[1] if len(args) > 1 else None)
-    change(machine, ref, shuffled(machine, opened(machine, ref), "what pop leaves in a dict"))
+    why = "what pop leaves in a dict"
+    change(machine, ref, shuffled(machine, opened(machine, ref), why, flowing=args))
     return value
 
 

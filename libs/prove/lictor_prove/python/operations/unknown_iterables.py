@@ -89,30 +89,39 @@ def extreme(
         if default is None:
             raise Raises("ValueError", f"{name}() of nothing")
         return default
-    ordered_by(machine, held, key, name)
+    keys = ordered_by(machine, held, key, name)
     some = apply("lt", const(0), count(held))
     if default is None:
         may_end(machine, some, f"{name}() of a list that may be empty", items)
-    best = some_item(machine, held, f"{name}() of a list of unknown length")
+    best = some_item(machine, held, f"{name}() of a list of unknown length", [keys])
     return best if default is None else merge(some, best, default)
 
 
-def ordered(machine: Machine, items: SymbolicValue, key: SymbolicValue | None) -> SymbolicValue:
-    """`sorted(items, key=…)`: the same items in an unknown order."""
+def ordered(
+    machine: Machine, items: SymbolicValue, key: SymbolicValue | None, reverse: SymbolicValue
+) -> SymbolicValue:
+    """`sorted(items, key=…, reverse=…)`: the same items in an unknown order."""
     held = iterated(machine, items)
     if isinstance(held.item, Unbound):
         return machine.make("list", ())
-    ordered_by(machine, held, key, "sorted")
+    keys = ordered_by(machine, held, key, "sorted")
     why = "the order of sorted items"
-    return made(machine, "list", shuffled(machine, held, why, size=count(held)))
+    return made(
+        machine, "list", shuffled(machine, held, why, flowing=[keys, reverse], size=count(held))
+    )
 
 
-def ordered_by(machine: Machine, held: SequenceV, key: SymbolicValue | None, name: str) -> None:
-    """Executes the key function for each item. It must not call anything, for nobody knows in which order."""
+def ordered_by(
+    machine: Machine, held: SequenceV, key: SymbolicValue | None, name: str
+) -> SymbolicValue:
+    """Executes the key function for each item, and returns what decides their order.
+
+    It must not call anything, for nobody knows in which order.
+    """
     from lictor_prove.python.interpreter.loops import symbolic_round
 
     if key is None or is_none(key):
-        kinds = kinds_of(machine, held.item)
+        found = held.item
     else:
         function, index, atoms = key, machine.fresh_index(), len(machine.atoms)
         item = item_at(held, index)
@@ -125,12 +134,13 @@ def ordered_by(machine: Machine, held: SequenceV, key: SymbolicValue | None, nam
                 f"the key of {name}() makes trusted calls",
                 "Make a list of what they return first.",
             )
-        kinds = kinds_of(machine, found)
+    kinds = kinds_of(machine, found)
     if not any(kinds <= set(group) for group in _ORDERED):
         if not kinds <= {Kind.TUPLE, Kind.LIST, Kind.STR, Kind.NONE, *NUMERIC}:
             refuse("builtin.key", f"{name}() of these items is not supported", "Use a key.")
         why = f"{name}() may compare what has no order"
         unknown(machine, BOOL, why, flows(machine, held), may_raise=True)
+    return found
 
 
 def some_holds(machine: Machine, items: SymbolicValue, name: str) -> SymbolicValue:
