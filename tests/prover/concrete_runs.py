@@ -8,10 +8,12 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from generated_expressions import TEXTS
@@ -19,6 +21,9 @@ from generated_expressions import TEXTS
 from lictor_layer.rows import row_class
 
 UserRow = row_class("UserRow", {"email": str, "name": str, "age": int, "active": bool})
+OrderRow = row_class("OrderRow", {"stock": str, "shares": int, "approved": bool})
+MARKED_NAME = r"nam\d+"
+"""A name that nothing else is: in half of the runs, each name in a table is another one of them."""
 
 
 class _Level(IntEnum):
@@ -36,6 +41,8 @@ CONSTANTS: Mapping[str, Any] = {
     "PERSON": _Person.BOB,
 }
 """What the layer binds beside its functions."""
+MOST_LINES = 3_000
+MOST_HELD = 2_000
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "send_email": ("addr", "msg"),
@@ -50,6 +57,13 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "rate": (),
     "users": (),
     "names": (),
+    "everybody": (),
+    "orders": ("desk",),
+    "balance": ("account",),
+    "bob": (),
+    "sell": ("stock", "shares"),
+    "lock": ("door",),
+    "unlock": ("door",),
 }
 
 
@@ -97,9 +111,41 @@ class Answering(Protocol):
         ...
 
 
+class TooLong(BaseException):
+    """A program runs for ever, or makes what fills all memory."""
+
+
+def runs(program: CodeType, seeds: Iterable[int]) -> list[Run]:
+    """Runs main with answers that each seed decides; those that do not end soon are left out."""
+    done: list[Run] = []
+    for seed in seeds:
+        with suppress(TooLong):
+            done.append(run(program, seed))
+    return done
+
+
 def run(program: CodeType, seed: int) -> Run:
-    """Runs main with answers that the seed decides."""
-    return recorded(program, PARAMETERS, Answers(random.Random(seed)), CONSTANTS)
+    """Runs main with answers that the seed decides; TooLong when it does not end soon."""
+    lines = 0
+
+    def line(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        sizes = (
+            each.bit_length() if isinstance(each, int) else len(each)
+            for each in frame.f_locals.values()
+            if isinstance(each, int | str | list | dict | set)
+        )
+        if lines > MOST_LINES or max(sizes, default=0) > MOST_HELD:
+            raise TooLong
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(line)
+    try:
+        return recorded(program, PARAMETERS, Answers(random.Random(seed)), CONSTANTS)
+    finally:
+        sys.settrace(before)
 
 
 def recorded(
@@ -137,6 +183,8 @@ class Answers:
 
     def __init__(self, source: random.Random) -> None:
         self._random = source
+        self._is_marked = source.random() < 0.5
+        self._rows = 0
 
     def input(self, kind: type) -> Any:
         """An input of main."""
@@ -154,8 +202,16 @@ class Answers:
                 return self._number()
             case "rate":
                 return self._random.choice((0.0, -0.0, 1.5, -3.25, math.nan, math.inf, 0.1, 1e308))
-            case "users":
-                return [self._row() for _ in range(self._random.randint(0, 3))]
+            case "users" | "everybody":
+                return [
+                    self._row() for _ in range(self._random.randint(0, 3 + (effect != "users")))
+                ]
+            case "orders":
+                return [self._order() for _ in range(self._random.randint(0, 5))]
+            case "balance":
+                return abs(self._number())
+            case "bob":
+                return "bob@example.com"
             case "names":
                 return [self._text() for _ in range(self._random.randint(0, 4))]
             case _:
@@ -168,9 +224,18 @@ class Answers:
         return self._random.choice((0, 1, 2, -1, -2, 3, 7, -7, 1000, -(2**70), 2**70))
 
     def _row(self) -> Any:
+        self._rows += 1
         return UserRow(
-            email=self._text(),
-            name=self._text(),
+            email=f"u{self._rows}@example.com" if self._is_marked else self._text(),
+            name=f"nam{self._rows}" if self._is_marked else self._text(),
             age=self._number(),
             active=self._random.random() < 0.5,
+        )
+
+    def _order(self) -> Any:
+        self._rows += 1
+        return OrderRow(
+            stock=f"s{self._rows}" if self._is_marked else self._text(),
+            shares=self._rows if self._is_marked else self._number(),
+            approved=self._random.random() < 0.5,
         )

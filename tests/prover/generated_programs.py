@@ -23,6 +23,7 @@ from generated_expressions import (
     Scope,
 )
 from generated_oddities import Oddities
+from generated_work import Work
 from hypothesis import strategies as st
 
 
@@ -525,7 +526,9 @@ class Writer(Oddities):
 
 def program_of(choices: bytes) -> str:
     """The text of a program with a function `main`, without imports and guarantees."""
-    return Writer(choices).program()
+    if choices and choices[0] % 2:
+        return Work(choices[1:]).program()
+    return Writer(choices[1:]).program()
 
 
 def programs() -> st.SearchStrategy[str]:

@@ -1,16 +1,19 @@
 """The contracts of the test layers over recorded calls, in plain Python: what they mean, said a second time.
 
-Contracts about the origin of a value hold here whatever happens: values can't tell where they came from.
+Values can't tell where they came from. But what came from a column is one of the values that it had; and where every
+name in a table is one of `a_name`, no text that a name did not flow into holds one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from concrete_runs import Run
+from concrete_runs import MARKED_NAME, Run
 
 Check = Callable[[Run], bool]
+_NAME = re.compile(MARKED_NAME, re.IGNORECASE)
 
 
 def _each(effect: str, field: str, holds: Callable[[Any], bool]) -> Check:
@@ -39,6 +42,29 @@ def _shared(run: Run) -> bool:
         if call.effect == "send_email" and call.arguments["addr"] in told:
             told[call.arguments["addr"]].add(call.arguments["msg"])
     return bool(told["bob@example.com"] & told["audit@example.com"])
+
+
+def _rows(run: Run, schema: str) -> Iterator[Any]:
+    """The rows that trusted calls returned."""
+    for call in run.calls:
+        for held in call.result if isinstance(call.result, list) else (call.result,):
+            if type(held).__name__ == schema:
+                yield held
+
+
+def _came_from(effect: str, schema: str, **columns: str) -> Check:
+    """These arguments are columns of one row that was returned: whether they may be, as far as values tell."""
+
+    def check(run: Run) -> bool:
+        # Of one type too: True is no 1 here.
+        known = {
+            tuple(repr(getattr(row, column)) for column in columns.values())
+            for row in _rows(run, schema)
+        }
+        given = (call.arguments for call in run.calls if call.effect == effect)
+        return all(tuple(repr(each[name]) for name in columns) in known for each in given)
+
+    return check
 
 
 def _before(first: str, then: str, same: tuple[str, str] | None = None) -> Check:
@@ -117,9 +143,10 @@ CONTRACTS: dict[str, Callable[..., Check]] = {
             and not run.of("pay", "amount")
         )
     ),
-    **dict.fromkeys(
-        ("to_users", "not_names", "stock_from_orders", "shares_from_orders", "sells_an_order"),
-        lambda: lambda _: True,
-    ),
+    "to_users": lambda: _came_from("send_email", "UserRow", addr="email"),
+    "not_names": lambda: _each("send_email", "addr", lambda to: not _NAME.search(to)),
+    "stock_from_orders": lambda: _came_from("sell", "OrderRow", stock="stock"),
+    "shares_from_orders": lambda: _came_from("sell", "OrderRow", shares="shares"),
+    "sells_an_order": lambda: _came_from("sell", "OrderRow", stock="stock", shares="shares"),
     **dict.fromkeys(("stock_from", "shares_from"), lambda *_: lambda _: True),
 }

@@ -1,0 +1,242 @@
+"""What agents do with tables: loops that count, collect, group, remember and leave early, then act on what they have.
+
+A grammar as data. `<int>` is an expression of that kind, `<xs>` a name that is bound to one, `<k=str>` binds a new
+name, `@` is a block in which it is known. Containers get second names and are changed through them, on some paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from generated_oddities import Oddities
+
+DEPTH: Final = 3
+DEEPEST: Final = 4
+_PLACE: Final = re.compile(r"<(?:(\w+)=)?(\w+)>")
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "n": ("<n=n> = 0", "<n=n> = 0", "<n=n> = number()", "<n=n> = 1"),
+    "t": ('<t=t> = ""', '<t=t> = "a"', '<t=t> = lookup("a")'),
+    "f": ("<f=f> = False", "<f=f> = True", '<f=f> = is_allowed("a")'),
+    "xs": ("<xs=xs> = []", "<xs=xs> = []", '<xs=xs> = ["a"]', "<xs=xs> = names()"),
+    "ns": ("<ns=ns> = []", "<ns=ns> = [1]"),
+    "rs": ("<rs=rs> = []", "<rs=rs> = users()", "<rs=rs> = [u for u in everybody() if u.active]"),
+    "seen": ("<seen=seen> = set()", '<seen=seen> = {"a"}'),
+    "d": ("<d=d> = {}", "<d=d> = {}", '<d=d> = {"k": 1}'),
+    "g": ("<g=g> = {}", '<g=g> = {"a": []}', '<g=g> = {"a": ["b"], "b": []}'),
+    "ls": ("<ls=ls> = []", "<ls=ls> = [[]]", '<ls=ls> = [["a"], []]'),
+    "b": ("<b=b> = None",),
+}
+"""State that a loop may carry, and what it is at first."""
+
+EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "str": (
+        '"a"', '"bob@example.com"', '"b"', "<t>", "<t>", "<row>.email", "<row>.email", "<row>.name", "<k>",
+        "<order>.stock", "(<xs>[0] if <xs> else <str>)", "(<xs>[-1] if <xs> else <str>)",
+        "(<b>.email if <b> is not None else <str>)", "(<b>.name if <b> else <str>)", '", ".join(<xs>)',
+        '"".join(sorted(<seen>))', "f\"{<n>}: {<t>}\"", "str(<int>)", "<str>.lower()", "(<str> + <str>)",
+        "(<str> if <bool> else <str>)", "<str>.strip()", 'f"{<n>:,}"', 'f"{<n> / 4:.2f}"', "lookup(<str>)",
+        '(min(<xs>) if <xs> else "a")', 'max(<xs>, default="b")', '(<ls>[0][0] if <ls> and <ls>[0] else "c")',
+        "(<rs>[0].email if <rs> else <str>)", '(<g>["a"][0] if "a" in <g> and <g>["a"] else <str>)',
+        "<str>[:2]", "bob()", '"%s/%s" % (<t>, <n>)', '(<xs>.pop() if <xs> else "d")', 'repr(<d>)[:3]',
+        "(max(<rs>, key=lambda u: u.age).email if <rs> else <str>)", "(sorted(<seen>)[0] if <seen> else <str>)",
+    ),
+    "int": (
+        "0", "1", "2", "5", "<n>", "<n>", "<row>.age", "<row>.age", "<v>", "<order>.shares", "len(<xs>)",
+        "len(<seen>)", "len(<d>)", "len(<rows>)", '<d>.get("k", 0)', "<d>.get(<str>, <int>)", "sum(<d>.values())",
+        "sum(u.age for u in <rs>)", "min(<int>, 3)", "max(0, min(<int>, 5))", "(<int> + <int>)", "(<int> - 1)",
+        "<int> // 2", "<int> % 3", "(<b>.age if <b> is not None else 0)", "sum(<ns>)", "max(<ns>, default=0)",
+        "(<ns>[-1] if <ns> else 4)", "number()", 'balance("a")', "abs(<int>)", "round(<int> / 3)", "int(<bool>)",
+        "<xs>.count(<str>)", "sum(1 for u in <rs> if u.active)", 'len(<g>.get("a", []))', "len(<str>)",
+        'int("7")', "(<int> * <int>)", "(<int> if <bool> else <int>)", "len([u for u in <rs> if u.age > <n>])",
+    ),
+    "bool": (
+        "<f>", "<f>", "<row>.active", "<row>.active", "<row>.age > <int>", "<n> < 2", "<n> >= 3", "<int> == <int>",
+        "<str> == <str>", "<str> in <seen>", "<str> not in <seen>", "<str> in <xs>", "<str> in <d>", "not <xs>",
+        "<xs>", "<d>", "<b> is None", "<b> is not None", 'is_allowed("a")', "is_allowed(<str>)", "not <bool>",
+        "(<bool> and <bool>)", "(<bool> or <bool>)", "any(u.active for u in <rs>)", "all(u.age > 1 for u in <rs>)",
+        "0 < <int> <= 5", "<order>.approved", "<int> < <int>", "<str>.startswith(\"a\")", "len(<xs>) < 2",
+        "<row>.email != <t>", "<seen>", "<rs>", "<str>.isdigit()", "<str> < <str>",
+    ),
+    "rows": (
+        "users()", "users()", "everybody()", "everybody()", "<rs>", "<rs>", "<rs>[:2]", "users()[1:]",
+        "sorted(<rs>, key=lambda u: u.age)", "sorted(users(), key=lambda u: (u.active, u.name), reverse=True)",
+        "[u for u in <rs> if u.active]", "[u for u in users() if u.age > <n>]", "list(reversed(<rs>))",
+        "[u for u in users() if <bool>]", "(<rs> if <bool> else users())", "<rs>[::-1]", "list(<rs>)",
+    ),
+    "strs": (
+        "<xs>", "<xs>", "names()", "[<str>]", "[<str>, <str>]", "sorted(<xs>)", "sorted(<seen>)", "list(<seen>)",
+        "list(<d>)", "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
+        "list(set(<xs>))", "[x for x in <xs> if x != <t>]", "list(<g>)", '<g>.get("a", [])', "(<xs> + [<str>])",
+        "[x + <t> for x in names()]", '"a b".split()', "<str>.split()", "list(reversed(<xs>))", "list(<d>.keys())",
+    ),
+}  # fmt: skip
+"""`<int>`, …: expressions of a kind; the first are those where there is no more depth."""
+
+EFFECTS: Final = (
+    "send_email(<str>, <str>)", "send_email(<str>, <str>)", "send_email(<row>.email, <str>)",
+    "send_email(<t>, <t>)", "pay(<str>, <int>)", "pay(<row>.name, max(0, min(<int>, 9)))", "log(<str>)",
+    "log(<t>)", "sell(<order>.stock, <order>.shares)", "sell(<str>, <int>)", "send_copies(<str>, <strs>)",
+    "send_copies(\"a\", <xs>)", "lock(<str>)", "unlock(<str>)", "lookup(<str>)", "refund(abs(<int>))",
+    "if 0 < <n> <= 4:\n    pay(\"a\", <n>)", "if <b> is not None:\n    send_email(<b>.email, <b>.name)",
+    "for <k=k> in <xs>:\n    send_email(<k>, <str>)", "for <k=k> in sorted(<seen>):\n    send_email(<k>, <str>)",
+    "for <k=k>, <v=v> in <d>.items():\n    pay(<k>, <v>)",
+    "for <row=r> in <rs>:\n    send_email(<row>.email, <row>.name)",
+    "for <k=k>, h in <g>.items():\n    send_email(<k>, \", \".join(h))",
+    "for <k=k> in <g>:\n    for h in <g>[<k>]:\n        send_email(h, <k>)",
+    "for h in <ls>:\n    send_copies(\"a\", h)",
+    "if <n> == 0:\n    send_email(<str>, <str>)", "if <f>:\n    send_email(<str>, <str>)",
+)  # fmt: skip
+
+CHANGES: Final = (
+    "<n> += 1", "<n> += 1", "<n> += <int>", "<n> = <int>", "<n> -= 1", "<n> = max(<n>, <int>)", "<t> = <str>",
+    "<t> += <str>", "<t> = <str>", "<f> = True", "<f> = <bool>", "<f> = not <f>", "<xs>.append(<str>)",
+    "<xs>.append(<str>)", "<xs> += [<str>]", "<xs> = <strs>", "<xs>.insert(0, <str>)", "<xs>.extend(<strs>)",
+    "if <xs>:\n    <xs>.pop()", "if <xs>:\n    <xs>[0] = <str>", "if <xs>:\n    <xs>[-1] = <str>", "<xs>.clear()",
+    "if <str> in <xs>:\n    <xs>.remove(<str>)", "<xs>.reverse()", "<ns>.append(<int>)", "<ns>.append(<row>.age)",
+    "<rs>.append(<row>)", "<rs>.append(<row>)", "<rs> = <rows>", "<rs>.extend(<rows>)", "<seen>.add(<str>)",
+    "<seen>.add(<str>)", "<seen>.discard(<str>)", "<seen> |= {<str>}", "<seen>.update(<strs>)", "<seen> = set(<strs>)",
+    "<d>[<str>] = <int>", "<d>[<str>] = <d>.get(<str>, 0) + 1", "<d>.setdefault(<str>, <int>)", "<d>.pop(<str>, 0)",
+    "<d>.update({<str>: <int>})", "if <row>.name in <d>:\n    <d>[<row>.name] += 1\nelse:\n    <d>[<row>.name] = 1",
+    "<g>.setdefault(<str>, []).append(<str>)", "<g>.setdefault(<row>.name, []).append(<row>.email)",
+    "if <row>.name not in <g>:\n    <g>[<row>.name] = []\n<g>[<row>.name].append(<str>)", "<g>[<str>] = <strs>",
+    "<g>[<str>] = <xs>", "<g>[<str>] = <g>.get(<str>, []) + [<str>]", "<xs=xs> = <g>.setdefault(<str>, <xs>)",
+    "for h in <g>.values():\n    h.append(<str>)", "<ls>.append(<xs>)", "<ls>.append([<str>])", "<ls>.append(<strs>)",
+    "if <ls>:\n    <ls>[-1].append(<str>)", "for h in <ls>:\n    h.append(<str>)", "<ls> = [<xs>, <xs>]",
+    "if <b> is None or <row>.age > <b>.age:\n    <b> = <row>", "<b> = <row>", "if <b> is None:\n    <b> = <row>",
+    "<b> = None", "<xs=xs> = <xs>", "<d=d> = <d>", "<rs=rs> = <rs>", "<g=g> = <g>", "<seen=seen> = <seen>",
+    "<n>, <t> = <int>, <str>", "<t>, <t> = <str>, <str>", "<t=t> = <str>", "<n=n> = <int>", "<xs=xs> = <strs>",
+    "<rs=rs> = <rows>", "note(<xs>, <str>)", "<t=t> = note(<xs>, <str>)", "<row>, <row> = <row>, <row>",
+    "<xs=xs> = (<xs> if <bool> else <xs>)", "p = (<xs>, <n>)\np[0].append(<str>)",
+    "<row=r> = max(<rs>, key=lambda u: u.age) if <rs> else <row>",
+)  # fmt: skip
+"""What is done to state, also through a second name for it."""
+
+BLOCKS: Final = (
+    "if <bool>:\n    @", "if <bool>:\n    @", "if <bool>:\n    @\nelse:\n    @",
+    "if <bool>:\n    @\nelif <bool>:\n    @\nelse:\n    @", "for <row=r> in <rows>:\n    @",
+    "for <row=r> in <rows>:\n    @", "for <row=r> in <rows>:\n    @", "for <row=r> in <rows>:\n    @\nelse:\n    @",
+    "for <v=i>, <row=r> in enumerate(<rows>):\n    @", "for <row=r>, <k=k> in zip(<rows>, names()):\n    @",
+    "for <row=r>, <k=k> in zip(<rs>, <xs>):\n    @", 'for <order=o> in orders("a"):\n    @',
+    'for <order=o> in orders("a")[:2]:\n    @', "for <k=k> in <strs>:\n    if len(<xs>) > 9:\n        break\n    @",
+    "for <k=k> in list(<xs>):\n    @", "for <k=k> in sorted(<seen>):\n    @", "for <k=k>, <v=v> in <d>.items():\n    @",
+    "for <k=k> in list(<d>):\n    @", "for <k=k>, <xs=h> in <g>.items():\n    @", "for <v=i> in range(2):\n    @",
+    "<v=w> = 0\nwhile <v> < 3 and <bool>:\n    <v> += 1\n    @",
+    "<v=w> = 0\nwhile True:\n    <v> += 1\n    if <v> > 3 or <bool>:\n        break\n    @",
+    "for <v=i> in range(len(<rs>)):\n    <row=r> = <rs>[<v>]\n    @",
+)  # fmt: skip
+
+LEAVING: Final = (
+    "if <bool>:\n    continue", "if <bool>:\n    break", "if <str> in <seen>:\n    continue", "break",
+    "if <bool>:\n    return", "if <n> >= 2:\n    break", "if <row>.active:\n    @\n    break", "continue",
+)  # fmt: skip
+
+Known = dict[str, list[str]]
+"""The names of each kind that are bound."""
+
+
+class Work(Oddities):
+    """Writes it."""
+
+    def __init__(self, choices: bytes) -> None:
+        super().__init__(choices)
+        self._written: list[str] = []
+        self._left = 0
+
+    def program(self) -> str:
+        """The text of a program, without imports and guarantees."""
+        self._left = self.number(6, 22)
+        self._written = []
+        known: Known = {}
+        self._write("def main() -> None:", known, 0)
+        for kind in NAMES:
+            if self.chance(2):
+                self._write(self.pick(NAMES[kind]), known, 1)
+        self._write("for <row=r> in <rows>:\n    @", known, 1, loops=1)
+        self._block(known, 1, loops=0, count=self.number(1, 5))
+        self._write(self._possible(EFFECTS, known), known, 1)
+        lines = self._written
+        if any("note(" in line for line in lines):
+            noted = ("def note(into, value):", "    into.append(value)", "    return value", "")
+            lines = [*noted, *lines]
+        return "\n".join(lines) + "\n"
+
+    def _block(self, known: Known, depth: int, loops: int, count: int) -> None:
+        before = len(self._written)
+        for _ in range(count):
+            if self._left <= 0:
+                break
+            self._left -= 1
+            options = CHANGES if self.chance(2) else EFFECTS
+            if depth < DEEPEST and self.chance(3):
+                options = BLOCKS
+            elif loops and self.chance(6):
+                options = LEAVING
+            text = self._possible(options, known)
+            self._write(text, known, depth, loops)
+            if text in ("break", "continue"):
+                return
+        if len(self._written) == before:
+            self._write(self._possible(EFFECTS, known), known, depth)
+
+    def _possible(self, options: tuple[str, ...], known: Known) -> str:
+        """One of these whose names are all bound."""
+        fitting = [each for each in options if self._fits(each, known)]
+        return self.pick(fitting) if fitting else 'log("z")'
+
+    def _fits(self, text: str, known: Known) -> bool:
+        bound = {kind for kind, names in known.items() if names} | set(EXPRESSIONS)
+        for line in text.split("\n"):
+            places = _PLACE.findall(line)
+            if any(not new and kind not in bound for new, kind in places):
+                return False
+            bound |= {new for new, _ in places if new}
+        return True
+
+    def _write(self, text: str, known: Known, depth: int, loops: int = 0) -> None:
+        # What a loop binds is known inside of it.
+        is_loop = "for " in text[:4] or "while " in text
+        inner = _copied(known) if is_loop else known
+        before = ""
+        for line in text.split("\n"):
+            indent = (len(line) - len(line.lstrip())) // 4
+            if line.strip() == "@":
+                inside = loops + (is_loop and before != "else:")
+                self._block(_copied(inner), depth + indent, inside, self.number(1, 4))
+            else:
+                written = self._filled(line.strip(), inner, DEPTH)
+                self._written.append("    " * (depth + indent) + written)
+            before = line
+
+    def _filled(self, text: str, known: Known, depth: int) -> str:
+        made: list[tuple[str, str]] = []
+
+        def one(found: re.Match[str]) -> str:
+            kind, name = found[1], found[2]
+            if kind:
+                made.append((kind, self.fresh(name)))
+                return made[-1][1]
+            if name in EXPRESSIONS:
+                return self._expression(name, known, depth - 1)
+            # What was bound last is used most.
+            return known[name][-1] if self.chance(2) else self.pick(known[name])
+
+        written = _PLACE.sub(one, text)
+        for kind, name in made:
+            known.setdefault(kind, []).append(name)
+        return written
+
+    def _expression(self, kind: str, known: Known, depth: int) -> str:
+        options = [
+            each
+            for each in EXPRESSIONS[kind]
+            if self._fits(each, known)
+            and (depth > 0 or not any(k in EXPRESSIONS for _, k in _PLACE.findall(each)))
+        ]
+        return self._filled(self.pick(options), known, depth)
+
+
+def _copied(known: Known) -> Known:
+    return {kind: list(names) for kind, names in known.items()}
