@@ -9,7 +9,7 @@ from typing import Final
 from lictor_ir.terms import FALSE, TRUE, Const, Term, apply, const, or_, results
 from lictor_prove.python.kinds import VIEWS, WHOLE, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.path_merging import choose, merge
+from lictor_prove.python.machine.path_merging import choose, merge, solid
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     ContainerItem,
@@ -30,7 +30,7 @@ from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.container_contents import count_of
 from lictor_prove.python.operations.containers import rounds
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan, unchanged
-from lictor_prove.python.operations.unknown_containers import item_at, solid
+from lictor_prove.python.operations.unknown_containers import item_at
 from lictor_prove.python.operations.unknown_iterables import may_end, zipped
 from lictor_prove.python.refusals import Raises, refuse
 
