@@ -148,6 +148,9 @@ class Atom:
     """For each argument, whence it came: `c2.email` for a column or `c2` for a result of that call, `input:x`; sorted.
     What was only written out has no label. `lictor_ir.provenance` computes them, and validation compares."""
     span: Span | None = None
+    fails: bool = False
+    """The call raises and the program goes on. Whether it had its effect before is not known: guarantees hold of
+    either. It returns nothing that could be read, and promises nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ class EntryTooLarge(RunError, ValueError):
 
 
 class RunStopped(BaseException):
-    """The run must not go on. Programs have no `try`; trusted code that catches every Exception does not catch this."""
+    """The run must not go on. Code that catches every Exception does not catch this; a program that
+    catches everything makes no further call."""
 
     def __init__(self, code: str, message: str, remedy: str) -> None:
         self.code = code

@@ -50,6 +50,11 @@ class Lockstep:
         with _stopping():
             self._following.returned(ir_value(value))
 
+    def failed(self) -> bool:
+        """The call failed: whether the document says how the program goes on."""
+        with _stopping():
+            return self._following.failed()
+
     def complete(self) -> None:
         """The program is done: RunStopped unless the document is, and its guarantees hold of what happened."""
         with _stopping():

@@ -23,7 +23,7 @@ import lictor_layer
 from lictor_layer import Row
 from lictor_layer.rows import COLUMN_TYPES, RowType, row_class
 from lictor_prove.errors import ValueRefused
-from lictor_prove.python.interpreter.statements import EXCEPTIONS
+from lictor_prove.python.machine.raised_errors import CAUGHT
 from lictor_prove.python.operations.builtin_functions import BUILTINS, STANDARD
 from lictor_prove.python.program.module_bindings import LANGUAGE
 from lictor_prove.python.syntax.subset import leads_out
@@ -92,7 +92,7 @@ class World:
 
     def _builtins(self) -> dict[str, Any]:
         return {
-            **{name: getattr(builtins, name) for name in (*BUILTINS, *EXCEPTIONS)},
+            **{name: getattr(builtins, name) for name in (*BUILTINS, *CAUGHT)},
             "__build_class__": builtins.__build_class__,
             "__import__": self._import,
         }

@@ -18,12 +18,14 @@ from lictor_ir.types import FLOAT, ListOf, RowOf, Type
 from lictor_layer import NotDone
 from lictor_layer.call_context import Call, calling
 from lictor_layer.declarations import Compensation, Condition, Declaration, declaration
+from lictor_layer.errors import ConditionError
 from lictor_layer.rows import RowType
 from lictor_prove.errors import ValueRefused
 from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.proof.runnability import MAX_ARGUMENTS
 from lictor_prove.python.interpreter.trusted_calls import ROW_VARIABLE
+from lictor_prove.python.machine.raised_errors import ERRORS
 from lictor_prove.python.operations.whole_floats import SMALL
 from lictor_prove.written_values import Json, ValueReader, check_type, written
 from lictor_run.errors import RunStopped
@@ -88,6 +90,7 @@ class Boundary:
         self._calls = 0
         self._bound: dict[str, _Bound] = {}
         self._phase = _Phase.BEFORE
+        self._stopped: RunStopped | None = None
         self._thread = threading.get_ident()
 
     def begin(self) -> None:
@@ -99,10 +102,15 @@ class Boundary:
         self._enter(_Phase.RUNNING, _Phase.CALLING, f"{effect} is called")
         try:
             value = self._call(effect, args, named)
+        except RunStopped as stopped:
+            self._phase, self._stopped = _Phase.OVER, stopped
+            raise
         except BaseException:
             self._phase = _Phase.OVER
             raise
         self._enter(_Phase.CALLING, _Phase.RUNNING, f"{effect} returned")
+        if isinstance(value, _Raised):
+            raise value.error
         return value
 
     def _call(self, effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -119,7 +127,13 @@ class Boundary:
         self._calls += 1
         key = idempotency_key(self._run_id, number)
         self._teller.started(number, effect, given, undo_kind(function.says.compensation))
-        returned = self._made(function, given, Call(self._run_id, effect, number, key))
+        try:
+            returned = self._made(function, given, Call(self._run_id, effect, number, key))
+        except _CallFailed as failed:
+            stopped = self._failure(number, effect, failed.happened, failed.code, failed.message)
+            if failed.error is None or not self._lockstep.failed():
+                raise stopped from None
+            return _Raised(failed.error)
         result = self._checked(function, number, given, schemas, returned)
         told = canonical_json(result)
         kept = len(told) <= MAX_RESULT
@@ -144,6 +158,9 @@ class Boundary:
 
     def _enter(self, before: _Phase, after: _Phase, what: str) -> None:
         """From one phase to the next, in the one thread that the program runs in; anything else ends the run."""
+        if self._stopped is not None:
+            # Whatever the program made of it: this is why the run is over.
+            raise self._stopped.with_traceback(None)
         if self._phase is not before or self._thread != threading.get_ident():
             found, self._phase = self._phase, _Phase.OVER
             raise _refused("call.out_of_turn", f"{what} {found.value}")
@@ -212,14 +229,10 @@ class Boundary:
             with calling(call):
                 return function.real(*bound.args, **bound.kwargs)
         except NotDone as error:
-            raise self._failure(
-                call.number, call.effect, "no", "effect.not_done", f"{error}"
-            ) from None
+            raise _CallFailed("no", "effect.not_done", f"{error}", as_builtin(error)) from None
         except BaseException as error:  # noqa: BLE001 -- whatever it is, the effect may have happened
             told = f"{type(error).__name__}: {error}"
-            raise self._failure(
-                call.number, call.effect, "unknown", "effect.raised", told
-            ) from None
+            raise _CallFailed("unknown", "effect.raised", told, as_builtin(error)) from None
 
     def _checked(
         self,
@@ -281,6 +294,46 @@ class Boundary:
             f"call {number}, {effect}: {message}",
             "look at the trusted layer and what it talks to, then have the program approved again",
         )
+
+
+class _CallFailed(Exception):
+    """A function of the layer raised."""
+
+    def __init__(self, happened: str, code: str, message: str, error: Exception | None) -> None:
+        super().__init__(message)
+        self.happened = happened
+        self.code = code
+        self.message = message
+        self.error = error
+        """What the program is given of it; None for what no program may handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What a call raises in the program."""
+
+    error: Exception
+
+
+def as_builtin(error: BaseException) -> Exception | None:
+    """An error of the layer as the nearest builtin one, with its text: objects of the layer stay on their side.
+
+    None for what ends every run: no memory, no stack, an interrupt, a condition that does not hold inside of the layer.
+    """
+    ends = MemoryError | RecursionError | ConditionError
+    if not isinstance(error, Exception) or isinstance(error, ends):
+        return None
+    nearest = next(
+        each
+        for each in type(error).__mro__
+        if each.__name__ in ERRORS and each.__module__ == "builtins"
+    )
+    plain = all(type(each) in (str, int, float, bool) for each in error.args)
+    try:
+        made = nearest(*error.args) if plain else nearest(str(error))
+    except Exception:  # noqa: BLE001 -- a class of the layer may do anything with its text
+        return nearest()
+    return made
 
 
 def undo_kind(compensation: Compensation | None) -> UndoKind:

@@ -1,7 +1,8 @@
 """What a run shows of a contract, call by call: the contract algebra, written as plainly as it can be.
 
 A reading takes each call once, in order, and can be asked at any time whether the contract holds of the calls so far.
-What is left open of a row counts as open, unless the other rows decide the contract.
+What is left open of a row counts as open, unless the other rows decide the contract. Rows of a call that failed may be
+there or not: what may be broken counts as broken.
 """
 
 from __future__ import annotations
@@ -171,15 +172,15 @@ class _CountReading(_RowsReading):
     def __init__(self, contract: Count, document: Document) -> None:
         super().__init__(contract, document)
         self._contract = contract
-        self._count = 0
+        self._least = self._most = 0
 
     def _see(self, row: Row) -> None:
-        del row
-        self._count += 1
+        self._least += row.is_certain
+        self._most += 1
 
     def holds(self) -> bool:
         comparison = self._contract.comparison
-        kept = _compared(self._count, comparison, self._contract.bound)
+        kept = _both_compared(self._least, self._most, comparison, self._contract.bound)
         # Rows that may be in the relation can only add to it.
         may_change = comparison is Comparison.EXACTLY or kept is (comparison in UPPER)
         if self._open is not None and may_change:
@@ -192,16 +193,23 @@ class _SumReading(_RowsReading):
         super().__init__(contract, document)
         self._contract = contract
         self._document = document
-        self._total: Any = 0
+        self._least: Any = 0
+        self._most: Any = 0
 
     def _see(self, row: Row) -> None:
+        number = row.value(self._contract.of)
         try:
-            self._total = self._total + row.value(self._contract.of)
+            # NaN is neither, and counts in both.
+            if row.is_certain or not number >= 0:
+                self._least = self._least + number
+            if row.is_certain or not number < 0:
+                self._most = self._most + number
         except OverflowError:
             raise UnspecifiedError("an int is added to a float that can't hold it") from None
 
     def holds(self) -> bool:
-        kept = _compared(self._total, self._contract.comparison, self._contract.bound)
+        contract = self._contract
+        kept = _both_compared(self._least, self._most, contract.comparison, contract.bound)
         if self._open is not None and (kept or not self._can_only_grow):
             raise _anew(self._open)
         return kept
@@ -233,6 +241,8 @@ class _SharesValueReading(Reading):
 
     def _see(self, row: Row, own: SeenValues, others: SeenValues) -> None:
         key = row.value(self._key)
+        if not row.is_certain:
+            return
         own.add(key)
         self._shared |= others.have(key)
 
@@ -279,7 +289,8 @@ class _BeforeReading(_OrderReading):
         self._seen = SeenValues()
 
     def _see_first(self, row: Row) -> None:
-        self._seen.add(_key(row, self._first_key))
+        if row.is_certain:
+            self._seen.add(_key(row, self._first_key))
 
     def _see_then(self, row: Row) -> None:
         if self._seen.have(_key(row, self._then_key)):
@@ -317,6 +328,11 @@ def _anew(error: UnspecifiedError) -> UnspecifiedError:
 
 def _key(row: Row, key: Term | None) -> Any:
     return None if key is None else row.value(key)
+
+
+def _both_compared(least: Any, most: Any, comparison: Comparison, bound: Term) -> bool:
+    """Whether every amount from the least to the most keeps the bound."""
+    return all(_compared(each, comparison, bound) for each in (least, most))
 
 
 def _compared(amount: Any, comparison: Comparison, bound: Term) -> bool:

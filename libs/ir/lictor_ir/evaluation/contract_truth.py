@@ -56,38 +56,43 @@ def every(checks: Iterable[Callable[[], bool]]) -> bool:
 def _holds_at_end(contract: AtEnd, trace: Trace) -> bool:
     fluent = next(each for each in trace.document.fluents if each.name == contract.fluent)
     initial = value(fluent.initial, Environment())
-    state = _final_state(fluent, trace)
+    state = _final_state(fluent, trace, initial)
     if contract.key is not None:
         asked = value(contract.key, Environment())
-        return _holds_of(contract.holds, asked, _looked_up(state, asked, initial))
-    if not all(_holds_of(contract.holds, key, found) for key, found in state):
+        return all(
+            _holds_of(contract.holds, asked, found) for found in _looked_up(state, asked, initial)
+        )
+    if not all(_holds_of(contract.holds, key, each) for key, found in state for each in found):
         return False
     return _holds_of_other_keys(contract.holds, fluent.key, state, initial)
 
 
-def _final_state(fluent: Fluent, trace: Trace) -> list[tuple[Value, Value]]:
-    state: list[tuple[Value, Value]] = []
+_State = list[tuple[Value, list[Value]]]
+"""What each key that a call set may have in the end: a call that failed may have set it, or not."""
+
+
+def _final_state(fluent: Fluent, trace: Trace, initial: Value) -> _State:
+    state: _State = []
     for step in trace.steps:
         for name, key, found in step.updates:
             if name == fluent.name:
                 if isinstance(key, Open):
                     raise UnknownError(key.why)
+                before = [] if step.is_certain else _looked_up(state, key, initial)
                 state = [entry for entry in state if not same(entry[0], key)]
-                state.append((key, found))
+                state.append((key, [*before, found]))
     return state
 
 
-def _looked_up(state: list[tuple[Value, Value]], asked: Value, initial: Value) -> Value:
-    return next((found for key, found in state if same(key, asked)), initial)
+def _looked_up(state: _State, asked: Value, initial: Value) -> list[Value]:
+    return next((found for key, found in state if same(key, asked)), [initial])
 
 
 def _holds_of(predicate: Term, key: Value, found: Value) -> bool:
     return Evaluation(Environment({KEY_NAME: key, VALUE_NAME: found})).holds(predicate)
 
 
-def _holds_of_other_keys(
-    predicate: Term, type_: Type, state: list[tuple[Value, Value]], initial: Value
-) -> bool:
+def _holds_of_other_keys(predicate: Term, type_: Type, state: _State, initial: Value) -> bool:
     """Whether the predicate holds of every key that nobody set.
 
     There may be infinitely many. Those that the predicate names are tried, and one that it does not; when it only asks
@@ -102,7 +107,7 @@ def _holds_of_other_keys(
     return True
 
 
-def _tried_keys(predicate: Term, type_: Type, state: list[tuple[Value, Value]]) -> Iterator[Value]:
+def _tried_keys(predicate: Term, type_: Type, state: _State) -> Iterator[Value]:
     if type_ == BOOL:
         yield from (True, False)
         return

@@ -93,19 +93,37 @@ class Following:
         self._waits = False
         told: list[str] = []
         kept: list[PossibleRun] = []
+        broken_some = False
         try:
             for way in self._ways:
+                if way.fails:
+                    told.append("a call returned that should fail")
+                    continue
                 way.returned(value)
                 broken = way.broken_promise()
                 if broken is None:
                     kept.append(way)
                 else:
+                    broken_some = True
                     told.append(f"{broken.call} returned what it promised not to: {broken.text}")
         except (TermError, UnspecifiedError) as error:
             raise DifferenceError(str(error)) from None
         self._ways = kept
         if not kept:
-            raise BrokenPromiseError(_first(told))
+            raise (BrokenPromiseError if broken_some else DifferenceError)(_first(told))
+
+    def failed(self) -> bool:
+        """The call raised: whether the document says how the program goes on. If not, the run is over."""
+        if not self._waits:
+            raise DifferenceError("something failed, and nothing was called")
+        ways = [way for way in self._ways if way.fails]
+        if not ways:
+            return False
+        self._waits = False
+        for way in ways:
+            way.failed()
+        self._ways = ways
+        return True
 
     @property
     def traces(self) -> list[Trace]:
@@ -211,6 +229,8 @@ class ObservedCall:
     arguments: Mapping[str, Value]
     """Without those that it left to their defaults."""
     result: Value | Open = NOT_RETURNED
+    fails: bool = False
+    """It raised. Where its document does not say how the program goes on, this was the end."""
 
 
 def follows(
@@ -228,6 +248,8 @@ def follows(
         following = Following(document, inputs)
         for call in calls:
             following.called(call.effect, call.arguments)
+            if call.fails and not following.failed():
+                break
             if not isinstance(call.result, Open):
                 following.returned(call.result)
         if ended:

@@ -167,8 +167,22 @@ class PossibleRun:
         declared = self._script.results[atom.effect]
         check_value(value, declared, self._script.document, f"what {atom.id} returned")
         self._returned[atom.id, call.indices] = value
-        self._steps.append(replace(call, result=value))
-        self._spend(atom.id)
+        self._made(replace(call, result=value))
+
+    @property
+    def fails(self) -> bool:
+        """Whether the pending call fails in this way."""
+        return self.pending is not None and self.pending.atom.fails
+
+    def failed(self) -> None:
+        """Pass on that the pending call failed."""
+        assert self.pending is not None, "a call is pending"
+        assert self.fails, "the document goes on after it"
+        self._made(self.pending)
+
+    def _made(self, call: Step) -> None:
+        self._steps.append(call)
+        self._spend(call.atom.id)
         self._at += 1
         self._silent = 0
         self.pending = None

@@ -35,7 +35,7 @@ class RelationRows:
                 for name, value in values.items()
                 if name in self._shared
             }
-            yield Row(self, passed, inside, Evaluation(Environment(known)))
+            yield Row(self, passed, inside, Evaluation(Environment(known)), step.is_certain)
 
     def has(self, row: Row) -> bool:
         """Whether a covered row satisfies `where`."""
@@ -79,6 +79,8 @@ class Row:
     """Values of the atom's terms."""
     fields: Evaluation
     """Values of predicates."""
+    is_certain: bool = True
+    """Whether it is there. The rows of a call that failed may be, or not: a contract holds if it does of either."""
 
     def value(self, term: Term) -> Any:
         """The value of a key or number."""

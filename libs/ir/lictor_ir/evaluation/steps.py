@@ -34,6 +34,11 @@ class Step:
     result: Value | Open = NOT_RETURNED
 
     @property
+    def is_certain(self) -> bool:
+        """Whether it had its effect; a call that fails may have, or not."""
+        return not self.atom.fails
+
+    @property
     def effect(self) -> str:
         """The trusted function."""
         return self.atom.effect

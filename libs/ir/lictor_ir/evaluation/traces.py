@@ -41,6 +41,9 @@ def run(
         if way.pending is None:
             return way.trace
         call = way.pending
+        if way.fails:
+            way.failed()
+            continue
         way.returned(results(call.atom.id, call.indices, call.atom.effect, call.arguments))
 
 

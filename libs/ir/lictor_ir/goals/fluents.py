@@ -14,7 +14,7 @@ from lictor_ir.document import Atom, Fluent, Update
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
-from lictor_ir.goals.occurrences import in_bounds
+from lictor_ir.goals.occurrences import had_effect, in_bounds
 from lictor_ir.terms import (
     FALSE,
     Term,
@@ -84,7 +84,8 @@ def _violated(
     ):
         if loop is None:
             for atom, update in block:
-                matches = and_(builder.expand(atom.guard), builder.equal(update.key, key))
+                happens = builder.expand(and_(atom.guard, had_effect(atom)))
+                matches = and_(happens, builder.equal(update.key, key))
                 value = ite(matches, builder.expand(update.value), value)
         else:
             value, more = _after_loop(builder, list(block), key, value)
@@ -108,7 +109,8 @@ def _after_loop(
 
     def sets(change: _Change, at: dict[Term, Term]) -> Term:
         atom, update = change
-        happens = and_(in_bounds(atom.binders, at), substitute(atom.guard, at))
+        condition = and_(atom.guard, had_effect(atom))
+        happens = and_(in_bounds(atom.binders, at), substitute(condition, at))
         return and_(builder.expand(happens), builder.equal(substitute(update.key, at), key))
 
     for number, change in enumerate(changes):

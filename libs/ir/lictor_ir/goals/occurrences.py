@@ -26,11 +26,12 @@ from lictor_ir.terms import (
     eq,
     or_,
     postorder,
+    result,
     substitute,
     var,
     variables,
 )
-from lictor_ir.types import INT
+from lictor_ir.types import BOOL, INT
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,16 @@ class Occurrence:
         )
 
 
+def had_effect(atom: Atom) -> Term:
+    """Whether the call had its effect: nobody knows it of one that fails, in no iteration.
+
+    What it returned stands for that in goals: nothing else reads the result of a call that fails.
+    """
+    if not atom.fails:
+        return TRUE
+    return result(atom.id, BOOL, [binder.index for binder in atom.binders])
+
+
 class OmittedError(UnsupportedError):
     """A predicate reads an argument that the call leaves to its default."""
 
@@ -160,6 +171,6 @@ def facts(document: Document, relation: Relation) -> tuple[list[Occurrence], lis
             except UnsupportedError as why:
                 problems.append(f"{atom.id} ({atom.effect}): {why}")
                 continue
-            condition = and_(atom.guard, where)
+            condition = and_(atom.guard, had_effect(atom), where)
             found.append(Occurrence(atom, position, fields, condition, document.unknowns))
     return found, problems

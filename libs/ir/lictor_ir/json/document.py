@@ -219,6 +219,8 @@ def _atom_json(atom: Atom, table: TermWriter) -> Json:
         ],
         "labels": {argument: list(labels) for argument, labels in atom.labels.items()},
         "span": _span_json(atom.span),
+        # As with unknowns: what was said before there were such calls is said in the same bytes.
+        **({"fails": True} if atom.fails else {}),
     }
 
 
@@ -387,7 +389,10 @@ class _Reader:
             path,
             *("id", "effect", "arguments", "guard", "binders"),
             *("events", "updates", "labels", "span"),
+            optional=("fails",),
         )
+        if fields.get("fails", True) is not True:
+            raise fail((*path, "fails"), "must be true, or left out")
         return Atom(
             id=name(fields["id"], (*path, "id")),
             effect=name(fields["effect"], (*path, "effect")),
@@ -400,6 +405,7 @@ class _Reader:
                 fields["labels"], (*path, "labels"), lambda each, here: tuple_of(each, here, name)
             ),
             span=_read_span(fields["span"], (*path, "span")),
+            fails="fails" in fields,
         )
 
     def unknown(self, value: Json, path: Path) -> Unknown:

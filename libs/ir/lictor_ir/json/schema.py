@@ -160,6 +160,8 @@ def schema() -> Json:
             )
         ),
     )
+    # Of a call that does not fail, nothing is said.
+    document["properties"]["atoms"]["items"]["properties"]["fails"] = {"const": True}
     document["properties"]["unknowns"] = {
         **_list(
             _object(

@@ -109,7 +109,10 @@ def undecided(reason: str, how: str) -> Answer:
 def result_types(document: Document) -> dict[str, Type]:
     """What each call returns: as its effect declares it, or where that says `any`, as the document reads it."""
     effects = {effect.name: effect.result for effect in document.effects}
-    types = {atom.id: effects.get(atom.effect, NONE) for atom in document.atoms}
+    # Goals read of a call that fails whether it had its effect.
+    types = {
+        atom.id: BOOL if atom.fails else effects.get(atom.effect, NONE) for atom in document.atoms
+    }
     if any(type_ in (ANY, ListOf(ANY)) for type_ in types.values()):
         stated = (*document.atoms, *document.assumptions, *document.obligations)
         read = [

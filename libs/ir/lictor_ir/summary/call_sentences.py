@@ -77,6 +77,8 @@ class CallSentences:
         for update in atom.updates:
             key, value = map(self._words.text, (update.key, update.value))
             text += f"; sets state {display.name(update.fluent)}[{key}] to {value}"
+        if atom.fails:
+            text += "; this call fails, whether or not it had its effect, and the program goes on"
         return text
 
     def promised(self, assumption: Assumption) -> str:

@@ -195,6 +195,7 @@ class _Reader:
         if effect is None:
             raise self._scan.fail("is not declared as trusted", at)
         arguments = self._given()
+        fails = self._scan.takes("fails")
         binders, guard = self._where()
         span = self._span()
         performed: list[Performed] = []
@@ -218,6 +219,7 @@ class _Reader:
                 updates=tuple(updates),
                 labels=labels,
                 span=span,
+                fails=fails,
             )
         )
 

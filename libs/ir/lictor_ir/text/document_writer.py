@@ -137,7 +137,8 @@ class _Writer:
                 yield from self._unknown(left.pop(0))
             yield from self._terms.lets(*_atom_terms(atom))
             call = f"{spell_name(atom.effect)}({self._given(atom.arguments, self._parameters[atom.effect])})"
-            yield f"effect {spell_name(atom.id)}: {call}{self._where(atom)}{_at(atom.span)}"
+            fails = " fails" if atom.fails else ""
+            yield f"effect {spell_name(atom.id)}: {call}{fails}{self._where(atom)}{_at(atom.span)}"
             for performed in atom.events:
                 fields = self._given(performed.fields, self._fields[performed.event])
                 yield f"    performs {spell_name(performed.event)}({fields})"

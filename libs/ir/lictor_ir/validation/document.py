@@ -371,6 +371,8 @@ class _Stated:
         for number, assumption in enumerate(self._document.assumptions):
             path = ("assumptions", number)
             position = self._known(assumption.call, (*path, "call"))
+            if self._document.atoms[position].fails:
+                raise refuse((*path, "call"), f"{assumption.call} fails, so it promises nothing")
             around = self._document.atoms[position].binders
             if assumption.binders[: len(around)] != around:
                 raise refuse((*path, "binders"), f"must begin with those of {assumption.call}")

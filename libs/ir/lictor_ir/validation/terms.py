@@ -136,6 +136,8 @@ class TermRules:
         position, atom = self._atoms[term.call]
         if position >= scope.position:
             raise refuse(path, f"reads the result of {term.call} before that call happened")
+        if atom.fails:
+            raise refuse(path, f"reads the result of {term.call}, which fails")
         self._check_indices(term, atom.binders, path, scope)
         self._check_result_type(term, self._results.get(atom.effect), path)
 

@@ -31,6 +31,7 @@ from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
     ColumnV,
     ContractV,
+    ErrorV,
     ForeignV,
     FunctionV,
     Hole,
@@ -103,6 +104,8 @@ class Kind(StrEnum):
     """What a predicate of a layer speaks about."""
     FOREIGN = "foreign object"
     """An object of a layer that a predicate refers to."""
+    ERROR = "error"
+    """One that is being handled."""
     ANY = "any"
     """Something that is not known, or not looked at."""
 
@@ -123,6 +126,7 @@ OPEN: Final = frozenset(
         Kind.COLUMN,
         Kind.EFFECT,
         Kind.FOREIGN,
+        Kind.ERROR,
     }
 )
 """Kinds that may have operations which no documentation of Python tells: what a table lacks of them is refused, and
@@ -253,6 +257,7 @@ KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     ColumnV: Kind.COLUMN,
     RecordV: Kind.EFFECT,
     ForeignV: Kind.FOREIGN,
+    ErrorV: Kind.ERROR,
     UnionV: Kind.ANY,
     Unbound: Kind.ANY,
     Poison: Kind.ANY,

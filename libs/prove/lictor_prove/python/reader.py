@@ -216,12 +216,14 @@ class ProgramReader(InterpreterHooks):
         found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
         spots = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
         raising = (machine.span_of.get(each.id) for each in machine.unknowns if each.may_raise)
+        failing = (atom.span for atom in machine.atoms if atom.fails)
         return ProgramShape(
             spots,
             tuple(machine.branches),
             machine.via_of,
-            tuple(span for span in raising if span is not None),
+            tuple(span for span in (*raising, *failing, *machine.early_ends) if span is not None),
             tuple(self._trusted.unread),
+            tuple(sorted(machine.handled)),
         )
 
     def _meaning(self, node: ast.expr) -> SymbolicValue | None:

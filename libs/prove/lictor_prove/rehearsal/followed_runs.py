@@ -57,6 +57,12 @@ def followed(
             made.append(call.effect)
             if number == planned.fails_at or answer is None:
                 break
+            if answer.error:
+                if following.failed():
+                    continue
+                if number + 1 < len(observed.calls) or observed.ended not in ("raised", "limit"):
+                    return FollowedRun(f"it goes on after {call.effect} failed, and nothing should")
+                return FollowedRun(sites=following.sites)
             following.returned(ir_value(answer.result))
         if observed.ended == "completed":
             following.ended()

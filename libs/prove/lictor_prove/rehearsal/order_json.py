@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from lictor_prove.errors import ProveError
+from lictor_prove.python.machine.raised_errors import ERRORS
 from lictor_prove.rehearsal.orders import (
     Answer,
     Json,
@@ -115,7 +116,9 @@ def run_lines(data: bytes) -> tuple[ObservedRun, ...]:
 
 
 def _planned_json(run: PlannedRun) -> Json:
-    answers = [{"effect": each.effect, "result": each.result} for each in run.answers]
+    answers = [
+        {"effect": each.effect, "result": each.result, "error": each.error} for each in run.answers
+    ]
     return {
         "inputs": run.inputs,
         "answers": answers,
@@ -133,10 +136,17 @@ def _planned(told: Json) -> PlannedRun:
         raise TypeError("in_order is no bool")
     return PlannedRun(
         _dict(told["inputs"]),
-        tuple(Answer(_text(each["effect"]), each["result"]) for each in _list(told["answers"])),
+        tuple(_answer(each) for each in _list(told["answers"])),
         fails_at,
         in_order,
     )
+
+
+def _answer(told: Json) -> Answer:
+    error = _text(told["error"])
+    if error and error not in ERRORS:
+        raise TypeError("an answer raises what is no error")
+    return Answer(_text(told["effect"]), told["result"], error)
 
 
 def _bytes(value: Json) -> bytes:

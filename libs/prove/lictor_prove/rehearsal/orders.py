@@ -20,6 +20,8 @@ class Answer:
 
     effect: str
     result: Json
+    error: str = ""
+    """The builtin class of the error that it raises instead; the program may handle it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ def _values(document: Document, trace: Trace) -> Iterator[Term]:
         yield eq(var(each.name, each.type), _said(trace.inputs[each.name]))
     types = result_types(document)
     for step in trace.steps:
+        if step.atom.fails:
+            continue
         type_ = types[step.atom.id]
         if type_ != NONE:
             returned = result(step.atom.id, type_, [const(index) for index in step.indices])

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ from lictor_ir.solver.z3_process import decide
 from lictor_ir.terms import FALSE, Const, postorder
 from lictor_prove.errors import ValueRefused
 from lictor_prove.python.machine.program_shape import ProgramShape
+from lictor_prove.python.machine.raised_errors import ERRORS
 from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.chosen_values import (
     MAX_CONSTANTS,
@@ -165,6 +166,7 @@ class _Planning:
         self._places = Places(document, shape)
         self._monitor = ContractMonitor(document)
         self._pool = ValuePool(document, (), ())
+        self._errors = cycle([each for each in shape.handled if each in ERRORS] or ["RuntimeError"])
         self._kept: list[_Kept] = []
         self._made: set[str] = set()
         self._is_narrow = False
@@ -230,7 +232,7 @@ class _Planning:
             places = frozenset(self._places.of(trace))
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
-            planned_run, calls = _written(trace)
+            planned_run, calls = _written(trace, self._errors)
             if document.unknowns:
                 more = chosen.more_answers()
                 planned_run = replace(
@@ -393,7 +395,7 @@ class _Planning:
 
 def _spelled(run: PlannedRun) -> str:
     """What a run is given."""
-    return json.dumps([run.inputs, [each.result for each in run.answers]])
+    return json.dumps([run.inputs, [[each.result, each.error] for each in run.answers]])
 
 
 def _observed_bytes(call: ObservedCall) -> int:
@@ -408,10 +410,15 @@ def _has_long_texts(goal: Goal) -> bool:
     )
 
 
-def _written(trace: Trace) -> tuple[PlannedRun, tuple[ObservedCall, ...]]:
-    """A run as it is ordered, and the calls that it must make."""
+def _written(trace: Trace, errors: Iterator[str]) -> tuple[PlannedRun, tuple[ObservedCall, ...]]:
+    """A run as it is ordered, and the calls that it must make; `errors`: the next that is raised where a call fails."""
     inputs = {name: written(value) for name, value in trace.inputs.items()}
-    answers = tuple(Answer(step.effect, written(step.result)) for step in trace.steps)
+    answers = tuple(
+        Answer(step.effect, None, next(errors))
+        if step.atom.fails
+        else Answer(step.effect, written(step.result))
+        for step in trace.steps
+    )
     calls = tuple(
         ObservedCall(step.effect, {name: written(value) for name, value in step.arguments.items()})
         for step in trace.steps

@@ -7,6 +7,7 @@ about itself.
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +81,8 @@ class Recorder:
         planned = self.run.answer(effect, [each.effect for each in self._calls[:-1]])
         if planned is None:
             self._end("unanswered", "")
+        if planned.error:
+            raise getattr(builtins, planned.error)("the call failed")
         try:
             answer = self._reader.read(planned.result)
             return _with_rows(answer, self._effects.get(effect, {}), given)

@@ -96,7 +96,7 @@ class ListLoop:
 
     def last(self, machine: Machine, done: Rounds) -> None:
         """After so many rounds: the one in which the loop is left, or its end."""
-        if not is_left(self.node):
+        if not is_left(machine, self.node):
             machine.hooks.run(machine, self.node.orelse)
             return
         left, place = done.is_left, done.place
@@ -144,7 +144,7 @@ class ConditionLoop:
         """After so many rounds: the one in which the loop is left, or its end."""
         del done
         condition = self._test(machine)
-        if not is_left(self.node):
+        if not is_left(machine, self.node):
             machine.suppose(not_(condition))
             machine.hooks.run(machine, self.node.orelse)
             return
@@ -170,9 +170,9 @@ class ConditionLoop:
 _NO_INDEX: Final = var("?", INT)
 
 
-def is_left(node: ast.For | ast.While) -> bool:
-    """Whether the loop has a `break` or `return`."""
-    return leaves_by(node.body, ast.Break) or returns(node.body)
+def is_left(machine: Machine, node: ast.For | ast.While) -> bool:
+    """Whether the loop has a `break` or `return`, or an error may leave it that is handled outside."""
+    return leaves_by(node.body, ast.Break) or returns(node.body) or node in machine.left_by_error
 
 
 def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], None]) -> None:
@@ -190,7 +190,7 @@ def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], 
     run()
     left = [
         guard
-        for target, (exits, dropped, _) in zip(machine.targets, mark.left, strict=True)
+        for target, (exits, dropped, *_) in zip(machine.targets, mark.left, strict=True)
         for guard in (*(each.guard for each in target.exits[exits:]), *target.dropped[dropped:])
     ]
     leaves = or_(*(beyond(guard, mark.guard) for guard in left))
@@ -233,7 +233,8 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
         refuse("limits.loops", "loops are nested too deeply", "Nest fewer loops.")
     node = loop.node
     base, index = machine.fresh_id(), machine.fresh_index()
-    counted = is_left(node) or loop.most is None
+    machine.left_by_error.discard(node)
+    counted = is_left(machine, node) or loop.most is None
     leaving = frozenset[str]()
     summaries: dict[Key, Summary] = {}
     pools: dict[str, Ref] = {}
@@ -257,7 +258,12 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             summaries,
             pools,
         )
+        known = node in machine.left_by_error
         left, found = _pass(machine, loop, state, over)
+        if not known and node in machine.left_by_error:
+            machine.go_back(mark)
+            counted = True
+            continue
         _unchanged(loop, left)
         new = _summaries(state, left, found)
         is_stable = found == leaving and {k: each.key for k, each in new.items()} == {
@@ -310,8 +316,10 @@ def _pass(
     scratch = machine.store = Store(outer)
     machine.binders = (*binders, Binder(state.index, over))
     scratch.written.update(state.start(machine))
-    leaving = _suppose_going_on(machine, loop, state.index) if is_left(loop.node) else []
+    node = loop.node
+    leaving = _suppose_going_on(machine, loop, state.index) if is_left(machine, node) else []
     target = machine.enter("going")
+    target.loop = node
     loop.round(machine, state.index)
     conditions = [*leaving, *target.dropped, *target.tests, *loop.flowing(machine, state.index)]
     machine.close(target, NONE_VALUE)
@@ -330,6 +338,7 @@ def _suppose_going_on(machine: Machine, loop: ListLoop | ConditionLoop, index: T
     mark = machine.mark()
     machine.store = Store(machine.store)
     target = machine.enter("going")
+    target.loop = loop.node
     loop.round(machine, index)
     leaving = list(target.dropped)
     machine.go_back(mark)

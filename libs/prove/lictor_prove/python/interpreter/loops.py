@@ -27,6 +27,7 @@ from lictor_prove.python.machine.symbolic_values import (
     count,
     described,
 )
+from lictor_prove.python.machine.unknown_values import maybe_raised
 from lictor_prove.python.operations import container_contents, subscripts, unknown_iterables
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
@@ -285,7 +286,7 @@ def symbolic_round(
     if len(machine.binders) >= MAX_NESTED:
         refuse("limits.loops", "loops are nested too deeply", "Nest fewer loops.")
     guard, binders = machine.guard, machine.binders
-    target = machine.enter("symbolic")
+    target, atoms = machine.enter("symbolic"), len(machine.atoms)
     machine.binders = (*binders, Binder(index, over))
     machine.guard = and_(guard, keep)
     outcome = body()
@@ -295,6 +296,14 @@ def symbolic_round(
     assert below is not None
     machine.store, machine.guard, machine.binders = below, guard, binders
     machine.departed = target.departed
+    if target.raising:
+        if len(machine.atoms) != atoms:
+            refuse(
+                "try.comprehension",
+                "this makes trusted calls, and may fail for one of many items; the error would be handled outside",
+                "Write a `for` loop.",
+            )
+        maybe_raised(machine, [each for each in target.raising if each])
     return outcome
 
 

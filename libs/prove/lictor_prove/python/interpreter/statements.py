@@ -10,10 +10,10 @@ from lictor_ir.document import ObligationKind
 from lictor_ir.terms import FALSE, Term
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter.calls import function_value
+from lictor_prove.python.interpreter.error_handling import leave_by, run_raise, run_try
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.interpreter.patterns import run_match
 from lictor_prove.python.kinds import Kind, kind_of
-from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -28,25 +28,6 @@ from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.unknown_containers import is_unknown
 from lictor_prove.python.refusals import Raises, refuse
-
-EXCEPTIONS: Final = frozenset(
-    {
-        "ArithmeticError",
-        "AssertionError",
-        "Exception",
-        "IndexError",
-        "KeyError",
-        "LookupError",
-        "NotImplementedError",
-        "OverflowError",
-        "PermissionError",
-        "RuntimeError",
-        "TimeoutError",
-        "TypeError",
-        "ValueError",
-        "ZeroDivisionError",
-    }
-)
 
 
 def run(machine: Machine, body: Sequence[ast.stmt]) -> None:
@@ -226,52 +207,25 @@ def _while(machine: Machine, node: ast.While) -> None:
 
 def _return(machine: Machine, node: ast.Return) -> None:
     value = machine.evaluate(node.value) if node.value is not None else NONE_VALUE
-    for target in reversed(machine.targets):
-        if target.kind == "function":
-            machine.leave_for(target, value)
-            return
-        if target.kind == "going":
-            _drop(machine, target)
-            return
-    raise AssertionError("a return outside of functions is no Python")
-
-
-def _drop(machine: Machine, target: Target) -> None:
-    """In this round nobody leaves: the one in which somebody does is looked at after the others."""
-    target.dropped.append(machine.guard)
-    machine.stop()
+    leave_by(machine, "return", value)
 
 
 def _break(machine: Machine, _: ast.Break) -> None:
-    for target in reversed(machine.targets):
-        if target.kind == "loop":
-            machine.leave_for(target, NONE_VALUE)
-            return
-        if target.kind == "going":
-            _drop(machine, target)
-            return
-    raise AssertionError("a break outside of loops is no Python")
+    leave_by(machine, "break")
 
 
 def _continue(machine: Machine, _: ast.Continue) -> None:
-    for target in reversed(machine.targets):
-        if target.kind in ("round", "going"):
-            machine.leave_for(target, NONE_VALUE)
-            return
-        if target.kind == "last":
-            machine.stop()
-            return
-    raise AssertionError("a continue outside of loops is no Python")
+    leave_by(machine, "continue")
 
 
 def _assert(machine: Machine, node: ast.Assert) -> None:
     condition = truth(machine, machine.evaluate(node.test))
     machine.branch(node.test, condition, must_hold=True)
     text = f"the assertion at line {node.lineno} holds"
-    machine.require(condition, text, ObligationKind.ASSERTION)
     message = node.msg
     if message is not None:
         machine.fork(condition, lambda: NONE_VALUE, lambda: machine.evaluate(message))
+    machine.require(condition, text, ObligationKind.ASSERTION, error="AssertionError")
     if condition is FALSE:
         machine.stop()
         return
@@ -279,33 +233,11 @@ def _assert(machine: Machine, node: ast.Assert) -> None:
 
 
 def _raise(machine: Machine, node: ast.Raise) -> None:
-    raised = node.exc
-    name = raised.func if isinstance(raised, ast.Call) else raised
-    if not isinstance(name, ast.Name) or name.id not in EXCEPTIONS or _is_bound(machine, name.id):
-        refuse(
-            "raise.class",
-            "only builtin exceptions can be raised",
-            "Raise ValueError or RuntimeError.",
-            node,
-        )
-    if isinstance(raised, ast.Call):
-        for argument in (*raised.args, *(keyword.value for keyword in raised.keywords)):
-            machine.evaluate(argument)
-    if node.cause is not None:
-        machine.evaluate(node.cause)
-    machine.at = node
-    machine.require(FALSE, f"the raise at line {node.lineno} is not reached")
-    machine.stop()
+    run_raise(machine, node)
 
 
-def _is_bound(machine: Machine, name: str) -> bool:
-    frame = machine.frame
-    while True:
-        if name in frame.names:
-            return True
-        if frame.above is None:
-            return False
-        frame = frame.above
+def _try(machine: Machine, node: ast.Try) -> None:
+    run_try(machine, node.body, node.handlers, node.orelse, node.finalbody)
 
 
 def _define(machine: Machine, node: ast.FunctionDef) -> None:
@@ -337,6 +269,7 @@ _HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
     ast.Continue: _continue,
     ast.Assert: _assert,
     ast.Raise: _raise,
+    ast.Try: _try,
     ast.FunctionDef: _define,
     ast.Import: _import,
     ast.ImportFrom: _import,

@@ -18,13 +18,15 @@ from lictor_ir.document import (
     Update,
 )
 from lictor_ir.provenance import argument_labels
-from lictor_ir.terms import TRUE, Const, Term, Var, const, not_, or_, result, substitute
-from lictor_ir.types import ANY, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
+from lictor_ir.terms import TRUE, Const, Term, Var, and_, const, not_, or_, result, substitute
+from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import LayerParameter, Predicate, TrustedFunction
 from lictor_prove.python.interpreter.every_item import Clause
+from lictor_prove.python.machine.control_paths import RaisedError
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.program_shape import UnreadPromise
+from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Opaque,
@@ -34,6 +36,7 @@ from lictor_prove.python.machine.symbolic_values import (
     UnionV,
     described,
 )
+from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.operations.container_contents import term_of
 from lictor_prove.python.operations.whole_floats import SMALL
 from lictor_prove.python.refusals import MAX_ATOMS, Raises, refuse
@@ -105,7 +108,6 @@ class TrustedCalls:
             )
         self.used[function.name] = function
         self.schemas.update((schema.name, schema) for schema in schemas.values())
-        call = f"c{len(machine.atoms) + 1}"
         # Python passes an int where the atom has the float that equals it; the runner passes the float.
         declared_as: dict[str, SymbolicValue] = {
             name: value if isinstance(value, SchemaV) else Sym(terms[name])
@@ -118,6 +120,39 @@ class TrustedCalls:
         }
         passed = {name: value for name, value in whole.items() if value is not None}
         readings = [declared_as] if not passed else [{**declared_as, **passed}, declared_as]
+        if catcher(machine, None) is not None:
+            self._may_fail(machine, function, terms, readings)
+        call = self._made(machine, function, terms, readings)
+        value = _value((call, machine), type_, function)
+        self._promise(machine, function, call, [{**given, "result": value} for given in readings])
+        return value
+
+    def _may_fail(
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        terms: Mapping[str, Term],
+        readings: Sequence[Mapping[str, SymbolicValue]],
+    ) -> None:
+        """The same call where it fails, and the program handles that; from then on, where it does not."""
+        why = f"whether {function.name} fails"
+        fails = unknown(machine, BOOL, why, terms.values()).term
+        outer = machine.guard
+        machine.guard = and_(outer, fails)
+        call = self._made(machine, function, terms, readings, fails=True)
+        machine.guard = outer
+        raise_error(machine, RaisedError(None, (), (call,), spans_of(machine)), fails)
+
+    def _made(
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        terms: Mapping[str, Term],
+        readings: Sequence[Mapping[str, SymbolicValue]],
+        *,
+        fails: bool = False,
+    ) -> str:
+        call = f"c{len(machine.atoms) + 1}"
         for given in readings:
             self._demand(machine, function, call, given)
         machine.atoms.append(
@@ -131,12 +166,11 @@ class TrustedCalls:
                 updated(function, terms),
                 argument_labels(terms, self._inputs),
                 machine.hooks.span(machine.at) if machine.at is not None else None,
+                fails,
             )
         )
         machine.via_of[call] = machine.via
-        value = _value((call, machine), type_, function)
-        self._promise(machine, function, call, [{**given, "result": value} for given in readings])
-        return value
+        return call
 
     def _demand(
         self,

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
+from lictor_ir.document import Span
 from lictor_ir.terms import FALSE, TRUE, App, Term, and_
 from lictor_prove.python.machine.path_merging import merge, merge_contents
-from lictor_prove.python.machine.symbolic_values import UNBOUND, Content, SymbolicValue
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    UNBOUND,
+    Content,
+    SymbolicValue,
+)
 
 Key = int | tuple[int, str]
 """An object, or a name in a frame."""
@@ -43,12 +50,28 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class RaisedError:
+    """An error on its way to whoever handles it."""
+
+    classes: frozenset[str] | None
+    """What it may be, exactly; None for any Exception."""
+    flows: tuple[Term, ...] = ()
+    """What its text may be made of."""
+    labels: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    """Where it was raised."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """A path that leaves for a target."""
 
     guard: Term
     written: dict[Key, SymbolicValue | Content]
-    value: SymbolicValue
+    value: SymbolicValue = NONE_VALUE
+    error: RaisedError | None = None
+    to: str = ""
+    """Where a path goes that leaves through a `finally`: `return`, `break`, `continue`; else it is an error's."""
 
 
 @dataclass(slots=True)
@@ -58,13 +81,20 @@ class Target:
     kind: str
     """`function`, `loop`, `round`; `else` is a loop whose rounds are over, which nothing leaves for any more. Of a loop
     that runs an unknown number of times, `going` is a round after which it goes on: paths that leave the loop are not
-    taken in it. `last` is the round in which it is left: only they are. `symbolic` is a round of a comprehension."""
+    taken in it. `last` is the round in which it is left: only they are. `symbolic` is a round of a comprehension. `try`
+    and `finally` are bodies that errors leave; a `finally` all others, too."""
     store: Store
     guard: Term
     departed: int
     exits: list[Exit] = field(default_factory=list[Exit])
     dropped: list[Term] = field(default_factory=list[Term])
     """The conditions under which paths leave the loop, in a round after which it goes on."""
+    handlers: tuple[tuple[str, ...], ...] = ()
+    """The classes that each handler of a `try` names."""
+    loop: ast.AST | None = None
+    """Whose round it is."""
+    raising: list[str] = field(default_factory=list[str])
+    """What decides whether an item of a comprehension raises, and is handled outside; begins with "" where one may."""
     tests: list[Term] = field(default_factory=list[Term])
     """What a `while` loop asks before such a round."""
 

@@ -18,6 +18,8 @@ from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.python.machine.control_paths import (
     Exit,
     Frame,
+    Key,
+    RaisedError,
     Store,
     Target,
     beyond,
@@ -28,6 +30,7 @@ from lictor_prove.python.machine.control_paths import (
 )
 from lictor_prove.python.machine.path_merging import choose, merge, together, union
 from lictor_prove.python.machine.program_shape import BranchPoint, Via
+from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
     ContainerItem,
@@ -89,8 +92,8 @@ class Mark:
 
     recorded: tuple[int, ...]
     place: tuple[Any, ...]
-    depth: tuple[int, int]
-    left: tuple[tuple[int, int, int], ...]
+    depth: tuple[int, int, int]
+    left: tuple[tuple[int, int, int, int], ...]
     """Of each place that paths may leave for, how many did."""
     entered: dict[ast.AST, dict[Via, None]]
 
@@ -141,6 +144,14 @@ class Machine:
         self.span_of: dict[str, Span] = {}
         """Where each unknown is computed, by its id."""
         self.steps = 0
+        self.handling: list[RaisedError | None] = []
+        """The errors that are being handled, the innermost last; None in a `finally`."""
+        self.handled: set[str] = set()
+        """The classes of errors that handlers name."""
+        self.left_by_error: set[ast.AST | None] = set()
+        """Loops that run an unknown number of times, and that an error may leave."""
+        self.early_ends: tuple[Span, ...] = ()
+        """Where an error is raised that nobody handles."""
         self.departed = 0
         """How many paths left for somewhere, or raised."""
         self._ids = 0
@@ -210,8 +221,10 @@ class Machine:
         return Mark(
             tuple(map(len, recorded)),
             (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed),
-            (len(self.active), self._indices),
-            tuple((len(t.exits), len(t.dropped), len(t.tests)) for t in self.targets),
+            (len(self.active), len(self.handling), self._indices),
+            tuple(
+                (len(t.exits), len(t.dropped), len(t.tests), len(t.raising)) for t in self.targets
+            ),
             {helper: dict(ways) for helper, ways in self.entered.items()},
         )
 
@@ -226,11 +239,13 @@ class Machine:
         (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed) = (
             mark.place
         )
-        active, self._indices = mark.depth
+        active, handling, self._indices = mark.depth
+        del self.handling[handling:]
         del self.active[active:]
         del self.targets[len(mark.left) :]
-        for target, (exits, dropped, tests) in zip(self.targets, mark.left, strict=True):
+        for target, (exits, dropped, tests, raising) in zip(self.targets, mark.left, strict=True):
             del target.exits[exits:], target.dropped[dropped:], target.tests[tests:]
+            del target.raising[raising:]
         self.entered = mark.entered
 
     # -- what must hold ------------------------------------------------------------------------------
@@ -241,9 +256,18 @@ class Machine:
         text: str,
         kind: ObligationKind = ObligationKind.NO_ERROR,
         call: str | None = None,
+        error: str | None = None,
     ) -> None:
-        """Demand that the formula holds wherever this path is taken."""
+        """Demand that the formula holds wherever this path is taken.
+
+        `error`: what Python raises elsewhere, before anything changes; if that is handled, nothing is demanded.
+        """
         if formula is TRUE or self.dead or formula in conjuncts(self.guard):
+            return
+        if error is not None and catcher(self, frozenset({error}), must_not=True) is not None:
+            flows = (self.guard, formula)
+            raised = RaisedError(frozenset({error}), flows, spans=spans_of(self))
+            raise_error(self, raised, not_(formula), must_not=True)
             return
         if len(self.obligations) >= MAX_OBLIGATIONS:
             refuse(
@@ -322,6 +346,7 @@ class Machine:
     ) -> SymbolicValue:
         """The function on each path; a path on which it raises is an obligation. Raises when it raises on all."""
         outer, options = self.guard, list[tuple[Term, SymbolicValue]]()
+        departed, ends = self.departed, list[Term]()
         last: Raises | None = None
         for guard, option in cases:
             here = and_(outer, guard)
@@ -333,7 +358,10 @@ class Machine:
                 # The whole path is given up, also if only a part of it raised.
                 self.guard = here
                 self.require(FALSE, f"no {problem.error}: {problem.message}")
+            ends.append(self.guard)
             self.guard = outer
+        if self.departed != departed:
+            self.guard = or_(*ends)
         if not options:
             assert last is not None
             raise last
@@ -359,6 +387,7 @@ class Machine:
             for two, second in self.cases(right)
         ]
         outer, options = self.guard, list[tuple[Term, SymbolicValue]]()
+        departed, ends = self.departed, list[Term]()
         last: Raises | None = None
         for guard, first, second in pairs:
             here = and_(outer, guard)
@@ -370,7 +399,10 @@ class Machine:
                     last = problem
                     self.guard = here
                     self.require(FALSE, f"no {problem.error}: {problem.message}")
+            ends.append(self.guard)
             self.guard = outer
+        if self.departed != departed:
+            self.guard = or_(*ends)
         if not options:
             if last is not None:
                 always_raises(last)
@@ -514,21 +546,37 @@ class Machine:
         if not exits:
             self.guard = FALSE
             return value
-        conditions = [beyond(one.guard, target.guard) for one in exits]
-        keys = dict.fromkeys(key for one in exits for key in one.written)
-        for key in keys:
-            if private is not None and isinstance(key, tuple) and key[0] == private:
-                continue
-            result = exits[-1].written.get(key) or below.get(key)
-            for condition, one in zip(reversed(conditions[:-1]), reversed(exits[:-1]), strict=True):
-                result = joined(key, condition, one.written.get(key) or below.get(key), result)
-            assert result is not None
-            below.written[key] = result
+        written, value = self._joined(exits, target.guard, private)
+        below.written.update(written)
         lost = self.departed - target.departed - len(target.exits)
         self.guard = target.guard if lost == 0 else or_(*(one.guard for one in exits))
         # Those that left for here arrived: whoever looks at the count next must not take them for lost.
         self.departed -= len(target.exits)
-        return choose([(c, one.value) for c, one in zip(conditions, exits, strict=True)])
+        return value
+
+    def arrive(self, exits: Sequence[Exit], guard: Term) -> SymbolicValue:
+        """Go on where these paths come together, above the store; `guard` is that of the place they left."""
+        written, value = self._joined(exits, guard)
+        self.store = Store(self.store)
+        self.store.written.update(written)
+        self.guard = or_(*(one.guard for one in exits))
+        return value
+
+    def _joined(
+        self, exits: Sequence[Exit], guard: Term, private: int | None = None
+    ) -> tuple[dict[Key, SymbolicValue | Content], SymbolicValue]:
+        """What was written on any of these paths, above the store, and their values."""
+        conditions = [beyond(one.guard, guard) for one in exits]
+        found: dict[Key, SymbolicValue | Content] = {}
+        for key in dict.fromkeys(key for one in exits for key in one.written):
+            if private is not None and isinstance(key, tuple) and key[0] == private:
+                continue
+            result = exits[-1].written.get(key) or self.store.get(key)
+            for condition, one in zip(reversed(conditions[:-1]), reversed(exits[:-1]), strict=True):
+                result = joined(key, condition, one.written.get(key) or self.store.get(key), result)
+            assert result is not None
+            found[key] = result
+        return found, choose([(c, one.value) for c, one in zip(conditions, exits, strict=True)])
 
 
 def kept(value: SymbolicValue) -> None:

@@ -72,9 +72,11 @@ class ProgramShape:
     via_of: Mapping[str, Via] = field(default_factory=dict[str, Via])
     """How the atoms of the document are come to, by their ids; those that are not named stand in the target."""
     raising: tuple[Span, ...] = ()
-    """Where a value is computed that has no model, and may raise."""
+    """Where a value is computed that has no model, and may raise; and where an error may end the run."""
     unread: tuple[UnreadPromise, ...] = ()
     """What is promised to it and not said in its document."""
+    handled: tuple[str, ...] = ()
+    """The classes of errors that it handles."""
 
 
 def told_apart(spots: Iterable[Spot]) -> dict[Spot, Spot]:

@@ -261,6 +261,13 @@ class ColumnV(SymbolicValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ErrorV(SymbolicValue):
+    """An error that is being handled."""
+
+    text: SymbolicValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ForeignV(SymbolicValue):
     """A Python object that a lambda of the layer refers to."""
 
@@ -392,6 +399,8 @@ def described(value: SymbolicValue) -> str:
             return f"the contract {builder.name}"
         case MatchV():
             return "a match"
+        case ErrorV():
+            return "an error"
         case PatternV():
             return "a regular expression"
         case RangeV():

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from lictor_ir.document import Binder, Unknown
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import Const, Term, apply, const, ite, result
-from lictor_ir.types import INT, Type
+from lictor_ir.types import BOOL, INT, Type
+from lictor_prove.python.machine.control_paths import RaisedError
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     OnceV,
@@ -72,7 +74,24 @@ def unknown(
                 may_raise,
             )
         )
+        if may_raise:
+            maybe_raised(machine, all_labels)
     return Sym(result(name, type_, [binder.index for binder in binders]))
+
+
+def maybe_raised(machine: Machine, labels: Iterable[str]) -> None:
+    """Something here may raise: if the program handles that, nobody knows whether it does."""
+    found = catcher(machine, None)
+    if found is None or machine.dead:
+        return
+    for target in reversed(machine.targets[machine.targets.index(found) :]):
+        if target.kind == "symbolic":
+            # For some item: whoever closes the round says it.
+            target.raising += ["", *labels]
+            return
+    flowing = tuple(labels)
+    raises = unknown(machine, BOOL, "whether this raises", (), labels=flowing).term
+    raise_error(machine, RaisedError(None, (), flowing, spans_of(machine)), raises)
 
 
 def _is_made(machine: Machine, label: str) -> bool:

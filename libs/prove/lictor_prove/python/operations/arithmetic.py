@@ -169,7 +169,9 @@ def to_float(machine: Machine, term: Term) -> Term:
         return term
     converted = apply("float_of_int", term)
     machine.require(
-        not_(apply("is_inf", converted)), "the int is not too large for a float (OverflowError)"
+        not_(apply("is_inf", converted)),
+        "the int is not too large for a float (OverflowError)",
+        error="OverflowError",
     )
     return converted
 
@@ -187,7 +189,11 @@ def _ints(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
                 _too_large()
             return Sym(apply("mul", a, b))
         case "//" | "%":
-            machine.require(not_(eq(b, const(0))), "the divisor is not zero (ZeroDivisionError)")
+            machine.require(
+                not_(eq(b, const(0))),
+                "the divisor is not zero (ZeroDivisionError)",
+                error="ZeroDivisionError",
+            )
             return Sym(apply("floordiv" if op == "//" else "mod", a, b))
         case "/":
             return _int_division(machine, a, b)
@@ -203,7 +209,11 @@ def _size(term: Term) -> int:
 
 
 def _int_division(machine: Machine, a: Term, b: Term) -> SymbolicValue:
-    machine.require(not_(eq(b, const(0))), "the divisor is not zero (ZeroDivisionError)")
+    machine.require(
+        not_(eq(b, const(0))),
+        "the divisor is not zero (ZeroDivisionError)",
+        error="ZeroDivisionError",
+    )
     if isinstance(a, Const) and isinstance(b, Const):
         if b.value == 0:
             return known(0.0)
@@ -241,7 +251,11 @@ def _floats(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
         case "*":
             return Sym(apply("mul", a, b))
         case "/":
-            machine.require(not_(eq(b, const(0.0))), "the divisor is not zero (ZeroDivisionError)")
+            machine.require(
+                not_(eq(b, const(0.0))),
+                "the divisor is not zero (ZeroDivisionError)",
+                error="ZeroDivisionError",
+            )
             return Sym(apply("fdiv", a, b))
         case _:
             return _by_python(machine, op, a, b)
@@ -267,7 +281,7 @@ def _by_python(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
     try:
         outcome = _PYTHON[op](left, right)
     except (ZeroDivisionError, OverflowError, ValueError) as error:
-        machine.require(FALSE, f"no {type(error).__name__}: {error}")
+        machine.require(FALSE, f"no {type(error).__name__}: {error}", error=type(error).__name__)
         return Sym(a)
     except TypeError as error:
         raise Raises("TypeError", str(error)) from error

@@ -185,7 +185,7 @@ def index(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     found = or_(*here)
     if found is FALSE:
         raise Raises("ValueError", "the value is not in the list")
-    machine.require(found, "the value is in the list (ValueError)")
+    machine.require(found, "the value is in the list (ValueError)", error="ValueError")
     place: Term = const(len(held) - 1)
     for at in reversed(range(len(held) - 1)):
         place = ite(here[at], const(at), place)
@@ -291,7 +291,7 @@ def remove_item(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicV
     if found is FALSE:
         shown = short_text(known_scalar(args[0])) if is_known(args[0]) else described(args[0])
         raise Raises("KeyError", f"{shown} is not in the set")
-    machine.require(found, "the item is in the set (KeyError)")
+    machine.require(found, "the item is in the set (KeyError)", error="KeyError")
     return discard(machine, owner, args)
 
 

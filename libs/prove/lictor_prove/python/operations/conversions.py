@@ -132,7 +132,7 @@ def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> Sy
     try:
         return known(compute())
     except (ValueError, OverflowError, ZeroDivisionError) as error:
-        machine.require(FALSE, f"no {type(error).__name__}: {error}")
+        machine.require(FALSE, f"no {type(error).__name__}: {error}", error=type(error).__name__)
         return known(otherwise)
     except TypeError as error:
         raise Raises("TypeError", str(error)) from error

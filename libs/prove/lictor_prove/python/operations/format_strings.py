@@ -13,7 +13,7 @@ from lictor_ir.terms import FALSE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python.kinds import SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import Sym, SymbolicValue, described, known
+from lictor_prove.python.machine.symbolic_values import ErrorV, Sym, SymbolicValue, described, known
 from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
@@ -46,6 +46,8 @@ def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> 
 
 
 def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> SymbolicValue:
+    if isinstance(value, ErrorV):
+        return value.text if not quoted else fresh(machine, STR, "repr() of an error", [value.text])
     held: Any = container_contents.known_value(machine, value)
     if held is not container_contents.UNKNOWN and not container_contents.unordered(held):
         if isinstance(held, int) and abs(held) >= _TOO_LONG:

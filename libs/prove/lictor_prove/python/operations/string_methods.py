@@ -117,7 +117,7 @@ def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> S
     try:
         return container_contents.lift(machine, getattr(text, name)(*args))
     except (ValueError, OverflowError) as error:
-        machine.require(FALSE, f"no {type(error).__name__}: {error}")
+        machine.require(FALSE, f"no {type(error).__name__}: {error}", error=type(error).__name__)
         return known(0) if name in ("index", "rindex") else known("")
     except TypeError as error:
         raise Raises("TypeError", str(error)) from error
@@ -179,7 +179,9 @@ def index(machine: Machine, text: Term, args: Args) -> SymbolicValue:
     found = find(machine, text, args)
     assert isinstance(found, Sym)
     machine.require(
-        apply("le", const(0), found.term), "the text that is looked for is there (ValueError)"
+        apply("le", const(0), found.term),
+        "the text that is looked for is there (ValueError)",
+        error="ValueError",
     )
     return found
 

@@ -135,12 +135,14 @@ def _place(machine: Machine, index: Term, length: Term, what: str) -> Term:
     text = f"the index is within the {what} (IndexError)"
     if isinstance(index, Const) and isinstance(index.value, int):
         if index.value >= 0:
-            machine.require(apply("lt", index, length), text)
+            machine.require(apply("lt", index, length), text, error="IndexError")
             return index
-        machine.require(apply("le", const(-index.value), length), text)
+        machine.require(apply("le", const(-index.value), length), text, error="IndexError")
         return apply("add", length, index)
     machine.require(
-        and_(apply("le", apply("neg", length), index), apply("lt", index, length)), text
+        and_(apply("le", apply("neg", length), index), apply("lt", index, length)),
+        text,
+        error="IndexError",
     )
     return ite(apply("lt", index, const(0)), apply("add", length, index), index)
 
@@ -175,7 +177,7 @@ def lookup(
     if not hits:
         shown = short_text(known_scalar(key)) if is_known(key) else described(key)
         raise Raises("KeyError", f"{shown} is no key of this dict")
-    machine.require(found, "the key is in the dict (KeyError)")
+    machine.require(found, "the key is in the dict (KeyError)", error="KeyError")
     return choose(hits)
 
 

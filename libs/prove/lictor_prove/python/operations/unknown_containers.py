@@ -191,7 +191,9 @@ def pop(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     size = count(held)
     rest = ite(apply("lt", const(0), size), apply("sub", size, const(1)), const(0))
     if not args:
-        machine.require(apply("lt", const(0), size), "the list is not empty (IndexError)")
+        machine.require(
+            apply("lt", const(0), size), "the list is not empty (IndexError)", error="IndexError"
+        )
         change(machine, ref, SequenceV(rest, held.index, held.item, TRUE))
         return item_at(held, rest)
     taken = some_item(machine, held, "pop of an unknown list", args, may_raise=True)

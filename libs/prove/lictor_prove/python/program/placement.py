@@ -7,6 +7,7 @@ from typing import Final
 
 from lictor_prove.python.program.annotations import of_function
 from lictor_prove.python.refusals import refuse
+from lictor_prove.python.syntax.error_names import check_error_names
 from lictor_prove.python.syntax.walking import nodes_below
 
 _ANNOTATION: Final = (
@@ -39,6 +40,8 @@ def check_placement(statement: ast.stmt, target: str) -> None:
                         f"State the guarantee on {target}.",
                         node.decorator_list[0],
                     )
+                if node is statement:
+                    check_error_names(node)
                 for annotation in of_function(node):
                     _check_annotation(annotation)
             case ast.AnnAssign():

@@ -44,6 +44,8 @@ def stored_names(body: Iterable[ast.AST]) -> set[str]:
                 names.add(name)
             case ast.FunctionDef() | ast.ClassDef():
                 names.add(node.name)
+            case ast.ExceptHandler(name=str(name)):
+                names.add(name)
             case ast.alias():
                 names.add((node.asname or node.name).partition(".")[0])
             case _:
