@@ -17,6 +17,7 @@ from lictor_cli.output.progress_bar import counting
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_cli.prove.layer_source import layer_arguments, layer_of, names_layer
 from lictor_cli.prove.proof_output import Broken, FileReport, Written, told, written_goals
+from lictor_cli.prove.suggestions import Suggestion, unified, write
 
 if TYPE_CHECKING:
     from lictor_prove.proof.result import Proof
@@ -77,6 +78,14 @@ def arguments(parser: ArgumentParser) -> None:
         "--seed",
         metavar="HEX",
         help="rehearse with the runs of an earlier proof, whose result names this seed (default: a new one)",
+    )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="show how a rejected program could be rewritten, as a diff, and what is proved of it then",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="with --fix: write the rewritten program to its file"
     )
     parser.add_argument(
         "--summary",
@@ -147,6 +156,10 @@ async def run(options: Namespace) -> int:
         raise LictorError(
             f"--seed is {options.seed!r}: it must be the 32 hexadecimal digits that a result names."
         )
+    if options.write and not options.fix:
+        raise LictorError("--write is for --fix: it writes what that shows.")
+    if options.submit and options.fix:
+        raise LictorError("--fix is for proofs made here: leave --submit or --fix out.")
     if options.submit and options.summary:
         raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
     if options.submit and options.certificate is not None:
@@ -277,13 +290,12 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
             reason = Reason("source.unreadable", str(error), "name a readable file")
             yield telling("", rejected(reason))
             continue
-        layer = None
+        layer = suggested = judging = None
         try:
             if language != "ir":
                 layer = named_layer()
-                proving = partial(
+                judging = partial(
                     prove,
-                    source,
                     name=_source_name(path),
                     layer=layer,
                     target=options.target,
@@ -291,6 +303,7 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
                     settings=settings,
                     seed=options.seed or secrets.token_hex(SEED_BYTES),
                 )
+                proving = partial(judging, source)
             elif names_layer(options):
                 document = read_document(source.encode())
                 layer = named_layer()
@@ -300,6 +313,14 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
             proof = prove_limited(proving, settings)
             if stage is not None and language != "ir":
                 proof = rehearse(proof, stage)
+            if options.fix and proof.rewritten and judging is not None:
+                after = prove_limited(partial(judging, proof.rewritten), settings)
+                after = rehearse(after, stage) if stage is not None else after
+                suggested = Suggestion(
+                    unified(name, source, proof.rewritten), after.verdict.value, options.write
+                )
+                if options.write:
+                    write(path, proof.rewritten)
             if proof.layer_hash is None and layer is not None:
                 proof = replace(proof, layer_hash=layer.hash)
         except IrError as error:
@@ -308,7 +329,7 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
         except (LayerUnusable, ProverConfigError) as error:
             remedy = "name a layer that loads; no program is judged without one"
             proof = rejected(Reason(_BROKEN, str(error), remedy))
-        yield telling(source, proof)
+        yield replace(telling(source, proof), fix=suggested, fixable=bool(proof.rewritten))
 
 
 def _source_name(path: Path) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lictor.errors import LictorError
 from lictor_cli.output.terminal import counted, printable
+from lictor_cli.prove.suggestions import Suggestion
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus
 from lictor_schema.proofs.proof import (
     GuaranteeResult,
@@ -62,6 +63,10 @@ class FileReport:
     certificate: Written | None = None
     smtlib: Mapping[str, Any] | None = None
     request_id: str | None = None
+    fixable: bool = False
+    """Whether a rejected program can be rewritten mechanically."""
+    fix: Suggestion | None = None
+    """With --fix, how."""
 
     def document(self) -> dict[str, Any]:
         """The JSON of the report: the same fields in every case, around the proof as it is published."""
@@ -72,6 +77,8 @@ class FileReport:
             "certificate": None if self.certificate is None else asdict(self.certificate),
             "smtlib": self.smtlib,
             "request_id": self.request_id,
+            "fixable": self.fixable,
+            "fix": None if self.fix is None else asdict(self.fix),
         }
 
 
@@ -98,10 +105,24 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
     if is_rejected or differs or not (proof.guarantees or report.broken):
         for reason in sorted(proof.reasons, key=_by_line) if is_rejected else proof.reasons:
             yield from _reason(reason, source)
+    yield from _suggested(report)
     yield from _analysis(proof.analysis)
     yield from _coverage(proof.coverage)
     yield from _certificate(report)
     yield from _goals(report.smtlib)
+
+
+def _suggested(report: FileReport) -> Iterator[str]:
+    if report.fix is None:
+        if report.fixable:
+            yield "    some of this can be rewritten mechanically: `lictor prove --fix` shows how"
+        return
+    written = "written to the file" if report.fix.written else "not written; --write does that"
+    yield f"    rewritten so, it is {report.fix.verdict} ({written}):"
+    for line in report.fix.diff.splitlines():
+        sign, rest = line[:1], line[1:]
+        indent = " " * (len(rest) - len(rest.lstrip()))
+        yield f"    {sign}{indent}{printable(rest, 2_000)}".rstrip()
 
 
 def _cannot_run(never: ProofReason | None) -> Iterator[str]:

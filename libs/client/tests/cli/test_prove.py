@@ -29,7 +29,9 @@ LAYERS = ("--import-root", EXAMPLES / "layers")
 def proof_in(line: str) -> dict[str, Any]:
     """The proof of one line of `--json`: whatever was found, it is what the prover would publish."""
     report = json.loads(line)
-    assert list(report) == ["file", "proof", "broken", "certificate", "smtlib", "request_id"]
+    assert list(report) == [
+        *("file", "proof", "broken", "certificate", "smtlib", "request_id", "fixable", "fix")
+    ]
     proof = report["proof"]
     assert list(proof) == list(ProofResult.model_fields)
     assert json.loads(ProofResult.from_json(json.dumps(proof)).to_json()) == proof
@@ -364,3 +366,28 @@ async def test_what_is_no_document_is_one_sentence(cli, tmp_path: Path) -> None:
         assert told.returncode == 1
         assert len(told.stderr.splitlines()) == 1
         assert "Traceback" not in told.stderr
+
+
+async def test_a_mechanical_rewriting_is_shown_and_written_only_when_asked_to(
+    cli, tmp_path: Path
+) -> None:
+    program = tmp_path / "both.py"
+    before = (
+        "from tools.mail.trusted.effects import send_mail\n\n\ndef main() -> None:\n"
+        '    for addr in {"a@b", "c@d"}:\n        send_mail(addr, "Ann", "hello")\n'
+    )
+    program.write_text(before, "utf-8")
+    told = await cli("prove", *LAYERS, program)
+    assert "`lictor prove --fix` shows how" in told.stdout
+    told = await cli("prove", "--fix", *LAYERS, program)
+    assert told.returncode == 1
+    assert "rewritten so, it is proved (not written; --write does that):" in told.stdout
+    assert '    +    for addr in sorted({"a@b", "c@d"}):\n' in told.stdout
+    assert program.read_text("utf-8") == before
+    report = json.loads((await cli("prove", "--fix", "--write", "--json", *LAYERS, program)).stdout)
+    assert report["proof"]["verdict"] == "rejected"
+    assert report["fixable"]
+    assert (report["fix"]["verdict"], report["fix"]["written"]) == ("proved", True)
+    assert report["fix"]["diff"].startswith("--- a/")
+    assert (await cli("prove", *LAYERS, program)).returncode == 0
+    assert (await cli("prove", "--write", *LAYERS, program)).returncode != 0

@@ -96,12 +96,15 @@ def prove(
     try:
         program = read(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
-        reasons = refused.reasons
+        reasons, fixed = refused.reasons, ""
         if language == "python":
             from lictor_prove.python.diagnosis import every_reason
+            from lictor_prove.python.fixes import rewritten
 
             reasons = every_reason(reasons[0], source, target=target, layer=layer)
-        return rejected(*reasons, read_ms=since(begun), layer_hash=layer.hash)
+            fixed = rewritten(source, reasons, target=target, layer=layer)
+        found = rejected(*reasons, read_ms=since(begun), layer_hash=layer.hash)
+        return replace(found, rewritten=fixed)
     read_ms = since(begun)
     document = program.document
     signature = signature_of(layer, document)

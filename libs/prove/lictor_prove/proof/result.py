@@ -206,6 +206,9 @@ class Proof:
     """How it was rehearsed; None unless it is proved."""
     python: str = ""
     """The Python whose front-end read the program; empty of a document."""
+    rewritten: str = ""
+    """Of a program that is rejected: the program after mechanical rewriting; empty where there is none. It says nothing
+    about the verdict."""
 
     @property
     def ir_hash(self) -> str | None:
