@@ -40,6 +40,7 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "(<str> if <bool> else <str>)", "<str>.strip()", 'f"{<n>:,}"', 'f"{<n> / 4:.2f}"', "lookup(<str>)",
         '(min(<xs>) if <xs> else "a")', 'max(<xs>, default="b")', '(<ls>[0][0] if <ls> and <ls>[0] else "c")',
         "(<rs>[0].email if <rs> else <str>)", '(<g>["a"][0] if "a" in <g> and <g>["a"] else <str>)',
+        "next((u.email for u in <rs> if u.active), <str>)", 'next((x for x in <xs> if x != <t>), "b")',
         "<str>[:2]", "bob()", '"%s/%s" % (<t>, <n>)', '(<xs>.pop() if <xs> else "d")', 'repr(<d>)[:3]',
         "(max(<rs>, key=lambda u: u.age).email if <rs> else <str>)", "(sorted(<seen>)[0] if <seen> else <str>)",
     ),
@@ -50,6 +51,7 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<int> // 2", "<int> % 3", "(<b>.age if <b> is not None else 0)", "sum(<ns>)", "max(<ns>, default=0)",
         "(<ns>[-1] if <ns> else 4)", "number()", 'balance("a")', "abs(<int>)", "round(<int> / 3)", "int(<bool>)",
         "<xs>.count(<str>)", "sum(1 for u in <rs> if u.active)", 'len(<g>.get("a", []))', "len(<str>)",
+        "max((u.age for u in <rs> if u.active), default=0)",
         'int("7")', "(<int> * <int>)", "(<int> if <bool> else <int>)", "len([u for u in <rs> if u.age > <n>])",
     ),
     "bool": (
@@ -70,6 +72,7 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<xs>", "<xs>", "names()", "[<str>]", "[<str>, <str>]", "sorted(<xs>)", "sorted(<seen>)", "list(<seen>)",
         "list(<d>)", "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
         "list(set(<xs>))", "[x for x in <xs> if x != <t>]", "list(<g>)", '<g>.get("a", [])', "(<xs> + [<str>])",
+        "[*<xs>, <str>]", "[<str>, *<xs>]",
         "[x + <t> for x in names()]", '"a b".split()', "<str>.split()", "list(reversed(<xs>))", "list(<d>.keys())",
     ),
 }  # fmt: skip
@@ -99,6 +102,8 @@ CHANGES: Final = (
     "<rs>.append(<row>)", "<rs>.append(<row>)", "<rs> = <rows>", "<rs>.extend(<rows>)", "<seen>.add(<str>)",
     "<seen>.add(<str>)", "<seen>.discard(<str>)", "<seen> |= {<str>}", "<seen>.update(<strs>)", "<seen> = set(<strs>)",
     "<d>[<str>] = <int>", "<d>[<str>] = <d>.get(<str>, 0) + 1", "<d>.setdefault(<str>, <int>)", "<d>.pop(<str>, 0)",
+    "if <xs>:\n    del <xs>[0]", "if <xs>:\n    <t=t>, *<xs=xs> = <xs>",
+    "<k=t> = <str>\nif <k> in <d>:\n    del <d>[<k>]",
     "<d>.update({<str>: <int>})", "if <row>.name in <d>:\n    <d>[<row>.name] += 1\nelse:\n    <d>[<row>.name] = 1",
     "<g>.setdefault(<str>, []).append(<str>)", "<g>.setdefault(<row>.name, []).append(<row>.email)",
     "if <row>.name not in <g>:\n    <g>[<row>.name] = []\n<g>[<row>.name].append(<str>)", "<g>[<str>] = <strs>",
@@ -115,6 +120,8 @@ CHANGES: Final = (
 """What is done to state, also through a second name for it."""
 
 BLOCKS: Final = (
+    'match <str>:\n    case "a":\n        @\n    case _:\n        @',
+    "match <n>:\n    case 0 | 1:\n        @\n    case <v=v> if <bool>:\n        @",
     "if <bool>:\n    @", "if <bool>:\n    @", "if <bool>:\n    @\nelse:\n    @",
     "if <bool>:\n    @\nelif <bool>:\n    @\nelse:\n    @", "for <row=r> in <rows>:\n    @",
     "for <row=r> in <rows>:\n    @", "for <row=r> in <rows>:\n    @", "for <row=r> in <rows>:\n    @\nelse:\n    @",

@@ -14,8 +14,8 @@ from fuzz.tally import Tally, Told, silent
 from generated_programs import program_of
 
 _BATCH = 25
-_PATIENCE = 120
-"""Seconds for one program, whose proof is given two."""
+_PATIENCE = 60
+"""Seconds of this process for one program, whose proof is given two; told again where nobody heard of it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _differential() -> Differential:
 
 def _outcomes(batch: tuple[int, Sequence[int]]) -> list[str]:
     seed, numbers = batch
-    signal.signal(signal.SIGALRM, _out_of_time)
+    signal.signal(signal.SIGPROF, _out_of_time)
     return [outcome_of(case_of(seed, number)) for number in numbers]
 
 
@@ -80,12 +80,12 @@ def outcome_of(case: Case) -> str:
     """`refused`, `right`, or `open` where the prover does not know; or what is wrong."""
     differential = _differential()
     before = differential.tally.copy()
-    signal.alarm(_PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, _PATIENCE, 1)
     try:
         differential.check(case.program, case.first, case.step, case.slack, case.answers)
     except Exception as error:  # noqa: BLE001 -- whatever ends the check is a finding
         return f"{type(error).__name__}: {error}\n{case.program}{case!r}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     found = differential.tally - before
     return "refused" if found["rejected"] else "open" if found["unknown"] else "right"

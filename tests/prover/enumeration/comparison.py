@@ -10,20 +10,25 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import CodeType
 from typing import Any
 
-from concrete_runs import Run, compiled, recorded
+from concrete_runs import Answering, Run, compiled, recorded
 from differential import Differential
 from enumeration.operands import ANSWERS, CONSTANTS, HOME, PARAMETERS, SCHEMAS
+from predicted_traces import alike, ir_value
 
 from lictor_ir.document import Document
 from lictor_ir.errors import UnspecifiedError
+from lictor_ir.provenance import made_of
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.python import read_program
 
 RUNS = 8
+CHOSEN = 3
+"""Of how many sets of answers one is changed at a time, to see what it flows into."""
 FORBIDDEN = re.compile(
     r"(?<![.\w])(__import__|breakpoint|compile|copyright|credits|delattr|eval|exec|exit|globals|help|input"
     r"|license|locals|open|quit|setattr|vars)\b"
@@ -103,6 +108,24 @@ class Answers:
         raise AssertionError(f"main takes no {kind}")
 
 
+class Chosen:
+    """The same answers each time, but for one call."""
+
+    def __init__(self, effects: Sequence[str], number: int, at: int, answer: Any) -> None:
+        options = [
+            ANSWERS[name][(number + place) % len(ANSWERS[name])]
+            for place, name in enumerate(effects)
+        ]
+        options[at] = answer
+        self._left = iter(options)
+
+    def give(self, effect: str) -> Any:
+        return copy.deepcopy(next(self._left, ANSWERS[effect][0]))
+
+    def input(self, kind: type) -> Any:
+        raise AssertionError(f"main takes no {kind}")
+
+
 @cache
 def probe() -> Layer:
     """The layer that enumerated programs call."""
@@ -128,17 +151,46 @@ def compared(combination: Combination) -> Difference | str:
                 outcome = "cautious"
         except Exception as error:  # noqa: BLE001 -- an evaluation that fails is one that differs
             return Difference(combination, f"{type(error).__name__}: {error}; {_told(done)}")
-    return outcome
+    unlabelled = _unlabelled(combination, document) if document.unknowns else ""
+    return Difference(combination, unlabelled) if unlabelled else outcome
+
+
+def _unlabelled(combination: Combination, document: Document) -> str:
+    """What an answer changes of an unknown that is no label of it; empty where there is nothing."""
+    code = compiled(combination.text)
+    effects = [each.effect for each in document.atoms]
+    shown = [each for each in document.atoms if each.effect == "observe"]
+    asked = [at for at, name in enumerate(effects) if len(ANSWERS[name]) > 1]
+    if len(shown) != 1 or not asked:
+        # Where calls differ by path, it is the path that differs.
+        return ""
+    made = made_of(shown[0].arguments.values(), (), document.unknowns)
+    labels = {label.partition(".")[0] for label in made}
+    for at in asked:
+        if document.atoms[at].id in labels:
+            continue
+        for chosen in range(CHOSEN):
+            seen: Any = None
+            for option in ANSWERS[effects[at]]:
+                done = _run(code, Chosen(effects, chosen, at, option))
+                if done.raised is not None or [each.effect for each in done.calls] != effects:
+                    continue
+                value = done.of("observe", "value")
+                if seen is not None and not alike(ir_value(seen), ir_value(value)):
+                    return f"the answer of call {at} flows into what is observed, and is no label of it: {made}"
+                seen = value
+    return ""
 
 
 def _runs(combination: Combination) -> Sequence[Run]:
     code = compiled(combination.text)
     asks = any(_named(name, combination.text) for name in ANSWERS if len(ANSWERS[name]) > 1)
+    return [_run(code, Answers(number)) for number in range(RUNS if asks else 1)]
+
+
+def _run(code: CodeType, answers: Answering) -> Run:
     with contextlib.redirect_stdout(io.StringIO()):
-        return [
-            recorded(code, PARAMETERS, Answers(number), {**CONSTANTS, **SCHEMAS})
-            for number in range(RUNS if asks else 1)
-        ]
+        return recorded(code, PARAMETERS, answers, {**CONSTANTS, **SCHEMAS})
 
 
 def _is_cautious(combination: Combination, document: Document, done: Run) -> bool:

@@ -79,6 +79,21 @@ def test_a_value_of_another_type_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     assert "passes value=1; the program passed True" in first_difference("observe(True)")
 
 
+def test_an_answer_that_flows_into_an_unknown_unlabelled_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = ("x = a_str()", "observe(x.upper())")
+    assert first_difference(*body) == ""
+
+    def of_nothing(*given: Any, **named: Any) -> Document:
+        document = read_program(*given, **named)
+        unknowns = tuple(replace(each, labels=()) for each in document.unknowns)
+        return replace(document, unknowns=unknowns)
+
+    monkeypatch.setattr(comparison, "read_program", of_nothing)
+    assert "is no label of it" in first_difference(*body)
+
+
 def test_a_reader_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_given: Any, **_named: Any) -> Document:
         raise KeyError("x")
