@@ -50,6 +50,12 @@ def test_what_is_accepted_does_what_python_does(
     assert tally["rejected"] >= len(outcomes) * 0.05, dict(tally)
 
 
+def test_a_sum_of_floats_that_begins_with_a_vast_int_may_raise() -> None:
+    for items in ("[SHARE]", "floats()"):
+        found = compared(Combination("here", ("y = an_int()", f"observe(sum({items}, y))")))
+        assert not isinstance(found, Difference), found
+
+
 # -- the check itself is checked -------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from lictor_prove.python.machine.symbolic_values import (
     OnceV,
     Ref,
     SequenceV,
+    Sym,
     SymbolicValue,
     TupleV,
     Unbound,
@@ -69,7 +70,11 @@ def total(machine: Machine, items: SymbolicValue, start: SymbolicValue) -> Symbo
     type_ = INT if kinds <= set(WHOLE) else FLOAT
     if type_ == FLOAT and kinds_of(machine, held.item) != {Kind.FLOAT}:
         unmodelled("builtin.sum", "sum() of ints and floats is not supported", "Use one type.")
-    found = unknown(machine, type_, why, flowing)
+    is_small = (
+        isinstance(start, Sym) and isinstance(start.term, Const) and start.term.value in (0, 1)
+    )
+    may_raise = type_ == FLOAT and Kind.INT in kinds_of(machine, start) and not is_small
+    found = unknown(machine, type_, why, flowing, may_raise=may_raise)
     if kinds_of(machine, start) == {Kind.INT} and type_ == INT:
         return found
     # Of nothing, it is the start as it is.
