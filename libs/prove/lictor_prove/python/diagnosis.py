@@ -44,7 +44,7 @@ from lictor_prove.python.syntax.subset import SUPPORTED, ProgramSource, check_su
 from lictor_prove.python.syntax.walking import nodes_below
 
 MAX_REASONS: Final = 50
-MAX_STEPS: Final = 30_000
+MAX_STEPS: Final = 10_000
 """Statements and expressions that are looked at again."""
 MAX_VALUE_DEPTH: Final = 4
 """How far items of items are searched for what was refused."""

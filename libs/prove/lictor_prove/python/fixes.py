@@ -18,7 +18,7 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.python.diagnosis import every_reason
 from lictor_prove.python.reader import parse_program, read_parsed
 
-MAX_ROUNDS: Final = 5
+MAX_ROUNDS: Final = 3
 _LINE_END: Final = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
