@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         Effect,
         Enumeration,
         Event,
+        Fact,
+        FactKind,
         Fluent,
         Guarantee,
         Obligation,
@@ -105,7 +107,7 @@ _HOMES = {
         "Relation SharesValue Sum"
     ),
     "document": (
-        "Assumption Atom Binder Document Effect Enumeration Event FORMAT Fluent Guarantee "
+        "Assumption Atom Binder Document Effect Enumeration Event FORMAT Fact FactKind Fluent Guarantee "
         "Obligation ObligationKind Parameter Performed Schema Span Unknown Update"
     ),
     "errors": (
@@ -151,6 +153,8 @@ __all__ = [
     "Enumeration",
     "Environment",
     "Event",
+    "Fact",
+    "FactKind",
     "Fluent",
     "Following",
     "FormError",

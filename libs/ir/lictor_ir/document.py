@@ -176,6 +176,35 @@ class Unknown:
     """Computing it may raise: then the run ends there, as it does when a trusted call fails."""
 
 
+class FactKind(StrEnum):
+    """What a program shows of a value that nobody models."""
+
+    NEXT = "next"
+    """What the next round of its innermost loop finds there, and what the first does."""
+    DISTINCT = "distinct"
+    """A term is another one in each iteration of its innermost loop in which the condition holds."""
+    HOLDS = "holds"
+    """A formula holds in each iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of an unknown besides its type, in every iteration of its loops that a run comes to.
+
+    Whoever compares a run with its document holds it: a run in which it is seen to be false is none of the document.
+    """
+
+    about: str
+    """The unknown, whose indices the terms read."""
+    kind: FactKind
+    term: Term
+    """What the unknown is one round later; what differs; what holds."""
+    guard: Term = TRUE
+    """Of `distinct`: where it does."""
+    first: Term | None = None
+    """Of `next`, and only there: what the unknown is in the first round."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """What a trusted call promises about its result: it may be relied on where its guard holds."""
@@ -242,6 +271,7 @@ class Document:
     inputs: tuple[Parameter, ...] = ()
     atoms: tuple[Atom, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
+    facts: tuple[Fact, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     obligations: tuple[Obligation, ...] = ()
     guarantees: tuple[Guarantee, ...] = ()

@@ -217,8 +217,11 @@ class Following:
             ways = found[:MAX_WAYS]
             if not ways:
                 told.append(f"{name} of {effect} is not what it should be")
-                break
-        return ways
+                return []
+        kept = [fit for fit in ways if fit.keeps_facts()]
+        if not kept:
+            told.append(f"{effect} is about to be called with what the document says can't be")
+        return kept
 
 
 @dataclass(frozen=True, slots=True)

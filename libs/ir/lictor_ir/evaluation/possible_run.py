@@ -14,11 +14,12 @@ from typing import Any, Final, cast
 from lictor_ir.document import Assumption, Atom, Binder, Document
 from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
 from lictor_ir.evaluation.contract_monitor import ContractMonitor, UnkeptGuarantee
+from lictor_ir.evaluation.known_facts import FactKey, KnownFacts
 from lictor_ir.evaluation.learned_facts import LearnedFacts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.evaluation.value_types import check_value, is_same
-from lictor_ir.terms import App, Term, apply, const, results
+from lictor_ir.terms import App, Term, apply, const, result, results
 from lictor_ir.types import BOOL, INT
 from lictor_ir.validation.document import validate
 from lictor_ir.values import Open, RowValue, Value
@@ -69,6 +70,7 @@ class _Script:
     """By the ids of calls."""
     chosen: Chosen | None
     unknowns: frozenset[str]
+    known: KnownFacts
 
 
 class PossibleRun:
@@ -93,6 +95,7 @@ class PossibleRun:
         self._at = 0
         self._most = self._left = most
         self._silent = 0
+        self._seen: dict[FactKey, int] = {}
         self.pending: Step | None = None
         """The call that comes next; None at the end. To be read after `advance`."""
 
@@ -122,7 +125,8 @@ class PossibleRun:
             promises.setdefault(promise.call, []).append(promise)
         code = tuple(_code(document.atoms, 0, 0))
         unknowns = frozenset(each.id for each in document.unknowns)
-        script = _Script(document, inputs, code, results, promises, chosen, unknowns)
+        known = KnownFacts(document)
+        script = _Script(document, inputs, code, results, promises, chosen, unknowns, known)
         monitor = ContractMonitor(document) if monitored else None
         facts = LearnedFacts() if document.unknowns and chosen is None else None
         return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
@@ -215,6 +219,11 @@ class PossibleRun:
             way.pending = way._prepared(self.pending.atom)
         return ways
 
+    def keeps_facts(self) -> bool:
+        """Whether the pending call shows nothing that the document says is not so."""
+        assert self.pending is not None, "a call is pending"
+        return self._script.known.is_kept(self.pending.atom, self._evaluation, self._seen)
+
     def called(self, arguments: Mapping[str, Value]) -> None:
         """The pending call is about to be made, with these arguments."""
         assert self.pending is not None, "a call is pending"
@@ -243,23 +252,25 @@ class PossibleRun:
                 some = self._knowing(apply("lt", const(0), size), True)
                 for way in none:
                     way._at = loop.after
-                for way in some:
-                    way._begin(loop, 0, None)
-                return [*some, *none]
+                return [
+                    *(way for way in some if way._begin(loop, 0, None)),
+                    *(way for way in none if way._comes_to(loop, 0, way._evaluation)),
+                ]
             _refuse_open_loop(loop.body, self._evaluation)
         if isinstance(count, Open) or count <= 0:
             self._at = loop.after
-        else:
-            self._begin(loop, 0, count)
-        return None
+            return None if self._comes_to(loop, 0, self._evaluation) else []
+        return None if self._begin(loop, 0, count) else []
 
     def _repeat(self, here: _Again) -> list[PossibleRun] | None:
         last = self._rounds[-1]
         following = last.index + 1
+        if not self._comes_to(here.loop, following, last.evaluation):
+            return []
         if last.count is not None:
             self._rounds.pop()
             if following < last.count:
-                self._begin(here.loop, following, last.count, here.start)
+                return self._going(here.loop, following, last.count, here.start)
             else:
                 self._at += 1
             return None
@@ -272,15 +283,44 @@ class PossibleRun:
             on = self._copy()
             on._rounds.pop()
             on._silent += 1
-            on._begin(here.loop, following, None, here.start)
-            ways.append(on)
+            if on._going(here.loop, following, None, here.start) is None:
+                ways.append(on)
         return ways
 
-    def _begin(self, loop: _Loop, index: int, count: int | None, start: int | None = None) -> None:
+    def _begin(self, loop: _Loop, index: int, count: int | None) -> bool:
+        if not self._comes_to(loop, index, self._evaluation):
+            return False
+        return self._going(loop, index, count, self._at + 1) is None
+
+    def _going(
+        self, loop: _Loop, index: int, count: int | None, start: int
+    ) -> list[PossibleRun] | None:
         name = loop.binder.index.name
         self._spend(name)
         self._rounds.append(_Round(loop, index, count, self._evaluation.inside(name, index)))
-        self._at = self._at + 1 if start is None else start
+        self._at = start
+        return None if self._script.known.is_round(loop.binder.index, self._evaluation) else []
+
+    def _comes_to(self, loop: _Loop, index: int, before: Evaluation) -> bool:
+        """Note what the facts say a round begins with, or what the last one left; whether that can be.
+
+        `before`: values in the round before it, or around the loop.
+        """
+        around = tuple(each.index for each in self._rounds if each.loop is not loop)
+        for fact in self._script.known.begun(loop.binder.index):
+            told = fact.term if index else fact.first
+            assert told is not None
+            value = before.found(told)
+            if isinstance(value, Open):
+                continue
+            place = (fact.about, (*around, index))
+            if self._facts is None:
+                self._returned[place] = value
+                continue
+            read = result(fact.about, fact.term.type, list(map(const, place[1])))
+            if not self._learns(read, value, self._outside):
+                return False
+        return True
 
     def _sized(self, loop: _Loop, count: int, outside: Evaluation) -> list[PossibleRun]:
         """This way, if the loop can run so often."""
@@ -398,6 +438,7 @@ class PossibleRun:
             self._script, facts, dict(self._returned), list(self._steps), monitor, self._most
         )
         made._at, made._left, made._silent = self._at, self._left, self._silent
+        made._seen = dict(self._seen)
         made._rounds = [
             _Round(each.loop, each.index, each.count, each.evaluation) for each in self._rounds
         ]

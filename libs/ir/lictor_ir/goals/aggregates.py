@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import isfinite
 from typing import Final
 
@@ -23,6 +24,7 @@ from lictor_ir.contracts import UPPER, Comparison, Count, Sum
 from lictor_ir.document import Binder, Document, Obligation, ObligationKind
 from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.goals.builder import Builder, GoalViolation
+from lictor_ir.goals.carried_bounds import Block, LoopBlock, carried_numbers, passed_in_a_round
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.occurrences import Occurrence, facts, length
 from lictor_ir.scalars import rewriting
@@ -85,7 +87,8 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
     upper = contract.comparison in UPPER
     strength = Strength.EVERY_PREFIX if upper and growing else Strength.ON_COMPLETION
     total = adding.sum_of(addends)
-    violated = not_(compared(contract.comparison, total, bound))
+    passed = adding.passed(found, contract, bound) if upper else []
+    violated = and_(not_(compared(contract.comparison, total, bound)), *passed)
     atoms = tuple(dict.fromkeys(fact.atom.id for fact in found))
     given = adding.given
     if strength == Strength.EVERY_PREFIX and violated is not FALSE:
@@ -104,7 +107,7 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
                     for each in addends
                 ]
             )
-            violated = not_(compared(contract.comparison, total, bound))
+            violated = and_(not_(compared(contract.comparison, total, bound)), *passed)
             last = _last_of_block(builder)
             given = [
                 *given,
@@ -326,6 +329,33 @@ class _Adding:
                 condition = and_(apply("lt", const(0), runs), each.condition)
                 addends.append(Addend(condition, self._times(runs, each.value), each.block))
         return addends
+
+    def passed(self, found: Sequence[Occurrence], contract: Count | Sum, bound: Term) -> list[Term]:
+        """What holds of every run in which the total passes the bound, by what loops carry."""
+        if self.type != INT:
+            return []
+        builder, blocks = self._builder, list[Block]()
+        for binder, group in groupby(found, lambda fact: next(iter(fact.atom.binders), None)):
+            inside = list(group)
+            adds = self.sum_of(self._level(inside, 0, contract))
+            numbers = () if binder is None else carried_numbers(builder.document, binder)
+            if binder is None or not numbers or any(len(f.atom.binders) > 1 for f in inside):
+                blocks.append(Block(adds))
+                continue
+            runs = builder.expand(length(binder.over))
+            round_ = self.sum_of([each for fact in inside for each in self.own(fact, contract)])
+            blocks.append(Block(round_, LoopBlock(binder, runs, numbers)))
+        if all(each.measured is None for each in blocks):
+            return []
+        return list(
+            passed_in_a_round(
+                blocks,
+                lambda total: compared(contract.comparison, total, bound),
+                builder.expand,
+                lambda term, index, to: builder.moved(term, {index: to}),
+                lambda: builder.fresh("round", INT),
+            )
+        )
 
     def own(self, fact: Occurrence, contract: Count | Sum) -> list[Addend]:
         condition = self._builder.expand(fact.condition)

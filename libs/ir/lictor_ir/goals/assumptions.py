@@ -14,6 +14,7 @@ from typing import Final
 
 from lictor_ir.document import Assumption, Atom, Binder, Document
 from lictor_ir.errors import TermError, UnsupportedError
+from lictor_ir.goals.known_facts import UnknownFacts
 from lictor_ir.goals.occurrences import Point, at_or_before, before, in_bounds
 from lictor_ir.scalars.expansion import Expander
 from lictor_ir.terms import (
@@ -45,6 +46,9 @@ class Instance:
     """It speaks of the call's result alone."""
 
 
+_ANYWHERE: Final = Point(0, (), ())
+
+
 class Assumed:
     """The promises of one document."""
 
@@ -67,6 +71,7 @@ class Assumed:
                 each.call == assumption.call for each in results(assumption.formula)
             ):
                 self._unread.append(assumption)
+        self._facts = UnknownFacts(document, expander)
 
     @property
     def calls(self) -> list[str]:
@@ -82,7 +87,7 @@ class Assumed:
 
     def relevant(self, roots: Iterable[Term]) -> list[Instance]:
         """The promises about results that stand in the terms, and about those that stand in these promises."""
-        if not self._by_call:
+        if not self._by_call and not self._facts:
             return []
         reads = Reads()
         found: dict[tuple[int, tuple[Term, ...]], Instance] = {}
@@ -102,6 +107,10 @@ class Assumed:
                         if instance is not None:
                             found[key] = instance
                             made.append(instance.formula)
+            for key, formula in self._facts.about(touched, reads.results):
+                if key not in found:
+                    found[key] = Instance(_ANYWHERE, formula, own=True)
+                    made.append(formula)
             fresh = made
         return list(found.values())
 

@@ -19,6 +19,8 @@ from lictor_ir.document import (
     Effect,
     Enumeration,
     Event,
+    Fact,
+    FactKind,
     Fluent,
     Guarantee,
     Obligation,
@@ -99,12 +101,22 @@ def document_terms(document: Document) -> Iterator[Term]:
             yield update.value
     for unknown in document.unknowns:
         yield from _binder_terms(unknown.binders)
+    for fact in document.facts:
+        yield from fact_terms(fact)
     for stated in (*document.assumptions, *document.obligations):
         yield from _binder_terms(stated.binders)
         yield stated.guard
         yield stated.formula
     for guarantee in document.guarantees:
         yield from contract_terms(guarantee.contract)
+
+
+def fact_terms(fact: Fact) -> Iterator[Term]:
+    """The terms of a fact."""
+    if fact.first is not None:
+        yield fact.first
+    yield fact.guard
+    yield fact.term
 
 
 def _binder_terms(binders: Sequence[Binder]) -> Iterator[Term]:
@@ -163,6 +175,7 @@ def _document_json(document: Document) -> Json:
         "atoms": [_atom_json(atom, table) for atom in document.atoms],
         # Documents without them have the bytes, and the names, that they had before there were any.
         **({"unknowns": _unknowns_json(document.unknowns, table)} if document.unknowns else {}),
+        **({"facts": _facts_json(document.facts, table)} if document.facts else {}),
         "assumptions": [
             {
                 "call": assumption.call,
@@ -239,6 +252,19 @@ def _unknowns_json(unknowns: Sequence[Unknown], table: TermWriter) -> Json:
     ]
 
 
+def _facts_json(facts: Sequence[Fact], table: TermWriter) -> Json:
+    return [
+        {
+            "about": fact.about,
+            "kind": fact.kind.value,
+            "first": None if fact.first is None else table.ref(fact.first),
+            "guard": table.ref(fact.guard),
+            "term": table.ref(fact.term),
+        }
+        for fact in facts
+    ]
+
+
 def _refs_json(terms: Mapping[str, Term], table: TermWriter) -> Json:
     return {key: table.ref(term) for key, term in terms.items()}
 
@@ -269,7 +295,7 @@ def _read_document(value: Json) -> Document:
         *("format", "program", "source_hash", "layer_hash", "target"),
         *("effects", "events", "schemas", "enums", "fluents", "inputs"),
         *("terms", "atoms", "assumptions", "obligations", "guarantees"),
-        optional=("unknowns",),
+        optional=("unknowns", "facts"),
     )
     reader = _Reader(read_terms(fields["terms"], ("terms",)))
     return Document(
@@ -285,6 +311,7 @@ def _read_document(value: Json) -> Document:
         inputs=tuple_of(fields["inputs"], ("inputs",), _read_parameter),
         atoms=tuple_of(fields["atoms"], ("atoms",), reader.atom),
         unknowns=tuple_of(fields.get("unknowns", []), ("unknowns",), reader.unknown),
+        facts=tuple_of(fields.get("facts", []), ("facts",), reader.fact),
         assumptions=tuple_of(fields["assumptions"], ("assumptions",), reader.assumption),
         obligations=tuple_of(fields["obligations"], ("obligations",), reader.obligation),
         guarantees=tuple_of(fields["guarantees"], ("guarantees",), reader.guarantee),
@@ -422,6 +449,20 @@ class _Reader:
             labels=tuple_of(fields["labels"], (*path, "labels"), name),
             carried=tuple_of(fields["carried"], (*path, "carried"), name),
             may_raise=fields["may_raise"],
+        )
+
+    def fact(self, value: Json, path: Path) -> Fact:
+        fields = object_of(value, path, "about", "kind", "first", "guard", "term")
+        kind = text(fields["kind"], (*path, "kind"))
+        if kind not in {known.value for known in FactKind}:
+            raise fail((*path, "kind"), f"must be one of {', '.join(FactKind)}")
+        first = fields["first"]
+        return Fact(
+            about=name(fields["about"], (*path, "about")),
+            kind=FactKind(kind),
+            term=self.ref(fields["term"], (*path, "term")),
+            guard=self.ref(fields["guard"], (*path, "guard")),
+            first=None if first is None else self.ref(first, (*path, "first")),
         )
 
     def assumption(self, value: Json, path: Path) -> Assumption:

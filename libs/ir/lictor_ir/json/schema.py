@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lictor_ir.contracts import Comparison
-from lictor_ir.document import FORMAT, ObligationKind
+from lictor_ir.document import FORMAT, FactKind, ObligationKind
 from lictor_ir.json.contracts import CONTRACT_KEYS
 from lictor_ir.operators import OPERATORS
 
@@ -172,6 +172,18 @@ def schema() -> Json:
                 labels=_list(_NAME),
                 carried=_list(_NAME),
                 may_raise={"type": "boolean"},
+            )
+        ),
+        "minItems": 1,
+    }
+    document["properties"]["facts"] = {
+        **_list(
+            _object(
+                about=_NAME,
+                kind={"enum": [each.value for each in FactKind]},
+                first=_maybe(_REF),
+                guard=_REF,
+                term=_REF,
             )
         ),
         "minItems": 1,

@@ -14,6 +14,8 @@ from lictor_ir.document import (
     Effect,
     Enumeration,
     Event,
+    Fact,
+    FactKind,
     Fluent,
     Guarantee,
     Obligation,
@@ -54,6 +56,7 @@ class _Reader:
         self._inputs: list[Parameter] = []
         self._atoms: list[Atom] = []
         self._unknowns: list[Unknown] = []
+        self._facts: list[Fact] = []
         self._assumptions: list[Assumption] = []
         self._obligations: list[Obligation] = []
         self._guarantees: list[Guarantee] = []
@@ -80,6 +83,7 @@ class _Reader:
             "let": self._let,
             "effect": self._atom,
             "unknown": self._unknown,
+            "fact": self._fact,
             "assume": self._assumption,
             "oblige": self._obligation,
             "guarantee": self._guarantee,
@@ -103,6 +107,7 @@ class _Reader:
             inputs=tuple(self._inputs),
             atoms=tuple(self._atoms),
             unknowns=tuple(self._unknowns),
+            facts=tuple(self._facts),
             assumptions=tuple(self._assumptions),
             obligations=tuple(self._obligations),
             guarantees=tuple(self._guarantees),
@@ -257,6 +262,15 @@ class _Reader:
             Unknown(id_, type_, self._saying(), binders, tuple(labels), tuple(carried), may_raise)
         )
         self._terms.results[id_] = type_
+
+    def _fact(self) -> None:
+        about = self._scan.name()
+        first = self._terms.term() if self._scan.takes("first") else None
+        guard = self._terms.term() if self._scan.takes("when") else TRUE
+        at = self._scan.skip()
+        if at.text not in {kind.value for kind in FactKind}:
+            raise self._scan.fail(f"one of {', '.join(FactKind)} is expected", at)
+        self._facts.append(Fact(about, FactKind(at.text), self._terms.term(), guard, first))
 
     def _where(self) -> tuple[tuple[Binder, ...], Term]:
         binders = self._loops()

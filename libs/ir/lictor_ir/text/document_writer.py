@@ -32,7 +32,7 @@ from lictor_ir.document import (
     Unknown,
 )
 from lictor_ir.json.contracts import contract_terms
-from lictor_ir.json.document import document_terms
+from lictor_ir.json.document import document_terms, fact_terms
 from lictor_ir.spelling.literals import quote
 from lictor_ir.terms import TRUE, Term, results
 from lictor_ir.text.keywords import COMPARISON_LEVEL, HEADER, spell_name
@@ -53,6 +53,7 @@ def write_contract(document: Document, contract: Contract) -> str:
         inputs=(),
         atoms=(),
         unknowns=(),
+        facts=(),
         assumptions=(),
         obligations=(),
         guarantees=(Guarantee("", contract),),
@@ -86,6 +87,7 @@ class _Writer:
             self._declarations(),
             self._inputs(),
             self._atoms(),
+            self._facts(),
             self._assumptions(),
             self._obligations(),
             self.guarantees(),
@@ -158,6 +160,16 @@ class _Writer:
         if unknown.may_raise:
             line += " raises"
         yield line + (f" says {quote(unknown.text)}" if unknown.text else "")
+
+    def _facts(self) -> Iterator[str]:
+        for fact in self._document.facts:
+            yield from self._terms.lets(*fact_terms(fact))
+            line = f"fact {spell_name(fact.about)}"
+            if fact.first is not None:
+                line += f" first {self._terms.text(fact.first)}"
+            if fact.guard is not TRUE:
+                line += f" when {self._terms.text(fact.guard)}"
+            yield f"{line} {fact.kind.value} {self._terms.text(fact.term)}"
 
     def _assumptions(self) -> Iterator[str]:
         for assumption in self._document.assumptions:

@@ -40,6 +40,7 @@ KEYWORDS: Final = frozenset(
 
 BEFORE_OPERANDS: Final = frozenset(
     {"and", "or", "not", "in", "matches", "if", "then", "else", "when", "by"}
+    | {"first", "next", "distinct", "holds"}
 )
 """Words after which a minus sign belongs to a number."""
 

@@ -20,14 +20,15 @@ from lictor_ir.document import (
     Atom,
     Binder,
     Document,
+    FactKind,
     Obligation,
     ObligationKind,
     Parameter,
     Span,
 )
 from lictor_ir.json.strict_reading import Path
-from lictor_ir.provenance import argument_labels
-from lictor_ir.terms import Term
+from lictor_ir.provenance import argument_labels, made_of
+from lictor_ir.terms import TRUE, Term
 from lictor_ir.types import (
     BOOL,
     INT,
@@ -75,6 +76,7 @@ def validate(document: Document) -> None:
     _Atoms(document, rules).check()
     stated = _Stated(document, rules)
     stated.check_unknowns(types)
+    stated.check_facts()
     stated.check()
     for number, guarantee in enumerate(document.guarantees):
         _check_span(guarantee.span, ("guarantees", number, "span"))
@@ -366,6 +368,43 @@ class _Stated:
             for at, label in enumerate(unknown.carried):
                 if label.partition(".")[0] not in self._position:
                     raise refuse((*path, "carried", at), f"{label} names no call")
+
+    def check_facts(self) -> None:
+        """Each speaks of an unknown, in its loops; what it is made of is what the unknown is made of."""
+        unknowns = {each.id: (at, each) for at, each in enumerate(self._document.unknowns)}
+        following: list[str] = []
+        for number, fact in enumerate(self._document.facts):
+            path = ("facts", number)
+            if fact.about not in unknowns:
+                raise refuse((*path, "about"), f"{fact.about} is no unknown")
+            at, unknown = unknowns[fact.about]
+            if not unknown.binders and fact.kind is not FactKind.HOLDS:
+                raise refuse((*path, "about"), f"{fact.about} stands in no loop")
+            if (fact.first is None) is (fact.kind is FactKind.NEXT):
+                raise refuse((*path, "first"), "stands where it says what is next, and only there")
+            scope = TermScope(unknown.binders, math.inf)
+            self._rules.check(fact.guard, (*path, "guard"), scope)
+            _check_type(fact.guard, BOOL, (*path, "guard"))
+            self._rules.check(fact.term, (*path, "term"), scope)
+            if fact.kind is FactKind.HOLDS:
+                _check_type(fact.term, BOOL, (*path, "term"))
+            if fact.first is None:
+                continue
+            following.append(fact.about)
+            if fact.guard is not TRUE:
+                raise refuse((*path, "guard"), "must be true: there is always something next")
+            self._rules.check(
+                fact.first, (*path, "first"), TermScope(unknown.binders[:-1], math.inf, at)
+            )
+            for key, term in (("first", fact.first), ("term", fact.term)):
+                if term.type != unknown.type:
+                    raise refuse((*path, key), f"must be {unknown.type}, not {term.type}")
+            made = set(made_of([fact.first, fact.term], self._inputs, self._document.unknowns))
+            known = {*unknown.labels, *unknown.carried}
+            odd = sorted(made - known - {each for each in made if each.partition(".")[0] in known})
+            if odd:
+                raise refuse(path, f"{fact.about} is not said to be made of {odd[0]}")
+        _check_unique(following, ("facts",))
 
     def check(self) -> None:
         for number, assumption in enumerate(self._document.assumptions):

@@ -83,8 +83,8 @@ class ListLoop:
         """Whether every item makes a round."""
         return self.how.item(index)[1] is TRUE
 
-    def round(self, machine: Machine, index: Term) -> None:
-        """One round, at an index."""
+    def round(self, machine: Machine, index: Term) -> Term:
+        """One round, at an index; what its beginning shows."""
         item, keep = self.how.item(index)
 
         def run() -> SymbolicValue:
@@ -93,6 +93,7 @@ class ListLoop:
             return NONE_VALUE
 
         machine.fork(keep, run, lambda: NONE_VALUE)
+        return TRUE
 
     def last(self, machine: Machine, done: Rounds) -> None:
         """After so many rounds: the one in which the loop is left, or its end."""
@@ -131,14 +132,15 @@ class ConditionLoop:
         del index
         return True
 
-    def round(self, machine: Machine, index: Term) -> None:
-        """One round."""
+    def round(self, machine: Machine, index: Term) -> Term:
+        """One round; what its beginning shows."""
         del index
         condition = self._test(machine)
         machine.targets[-1].tests.append(condition)
         machine.suppose(condition)
         if not machine.dead:
             machine.hooks.run(machine, self.node.body)
+        return condition
 
     def last(self, machine: Machine, done: Rounds) -> None:
         """After so many rounds: the one in which the loop is left, or its end."""
@@ -283,6 +285,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             node,
         )
     machine.at = node
+    state.note_followed(left)
     for key, value in state.written(machine, rounds.number).items():
         machine.store.written[key] = value
     loop.last(machine, rounds)
@@ -320,7 +323,8 @@ def _pass(
     leaving = _suppose_going_on(machine, loop, state.index) if is_left(machine, node) else []
     target = machine.enter("going")
     target.loop = node
-    loop.round(machine, state.index)
+    known = beyond(machine.guard, guard)
+    state.going = and_(known, loop.round(machine, state.index))
     conditions = [*leaving, *target.dropped, *target.tests, *loop.flowing(machine, state.index)]
     machine.close(target, NONE_VALUE)
     found = frozenset(made_of(conditions, machine.inputs, machine.unknowns))

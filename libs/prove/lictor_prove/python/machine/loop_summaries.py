@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any, Final
 
-from lictor_ir.document import Binder
+from lictor_ir.document import Binder, Fact, FactKind
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import (
     TRUE,
@@ -178,6 +178,10 @@ class LoopState:
     """What was there when the last round began."""
     made: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
     """What the last round made."""
+    followed: dict[Key, Sym] = field(default_factory=dict[Key, Sym])
+    """Names that hold a value that is known from the round before: the unknown that each round begins with."""
+    going: Term = TRUE
+    """What is known when a round begins after which the loop goes on."""
     escaped: dict[int, str] = field(default_factory=dict[int, str])
     """The objects that it made and left somewhere, with their kinds."""
 
@@ -322,9 +326,42 @@ class LoopState:
 
     def written(self, machine: Machine, bound: Term) -> dict[Key, SymbolicValue | Content]:
         """What is there after so many rounds."""
-        return {key: self._value(machine, each, bound) for key, each in self.summaries.items()}
+        return {key: self._value(machine, key, each, bound) for key, each in self.summaries.items()}
 
-    def _value(self, machine: Machine, summary: Summary, bound: Term) -> SymbolicValue | Content:
+    def note_followed(self, left: Mapping[Key, SymbolicValue | Content]) -> None:
+        """Note what each round leaves for the next, where it is one value; `left`: by a round that changes nothing."""
+        machine = self.machine
+        for key, start in self.followed.items():
+            then, before = left.get(key), self.summaries[key].initial
+            if not isinstance(then, Sym) or not isinstance(before, Sym):
+                continue
+            assert isinstance(start.term, Result)
+            about = start.term.call
+            if self.going is not TRUE:
+                machine.facts.append(Fact(about, FactKind.HOLDS, self.going))
+            unknown = next(each for each in machine.unknowns if each.id == about)
+            made = made_of([before.term, then.term], machine.inputs, machine.unknowns)
+            if then.type == before.type == start.type and {*made} <= {
+                *unknown.labels,
+                *unknown.carried,
+            }:
+                machine.facts.append(Fact(about, FactKind.NEXT, then.term, first=before.term))
+
+    def _followed(self, machine: Machine, key: Key, summary: Summary, bound: Term, why: str) -> Sym:
+        """Any value of a type, which is what the round before left."""
+        (template,) = summary.left
+        assert isinstance(template.value, Hole)
+        if key not in self.followed:
+            self.followed[key] = unknown(
+                machine, template.value.type, why, (), labels=summary.labels
+            )
+        read = self.followed[key].term
+        assert isinstance(read, Result)
+        return Sym(rebuild(read, lambda part: bound if part is self.index else None))
+
+    def _value(
+        self, machine: Machine, key: Key, summary: Summary, bound: Term
+    ) -> SymbolicValue | Content:
         if isinstance(summary.initial, Content):
             return self._content(machine, summary, summary.initial)
         if not summary.is_told:
@@ -339,11 +376,11 @@ class LoopState:
         if growth is not None and not growth.is_refuted and isinstance(initial, Sym):
             if growth.step is not None:
                 return Sym(apply("add", initial.term, apply("mul", growth.step, bound)))
-            grown = unknown(machine, INT, why, (), labels=summary.labels).term
+            grown = self._followed(machine, key, summary, bound, why).term
             return Sym(ite(apply("lt", grown, initial.term), initial.term, grown))
-        value = self._choice(machine, left, summary.labels, why, ())
         if _absorbs(left, summary.initial):
-            return value
+            return self._followed(machine, key, summary, bound, why)
+        value = self._choice(machine, left, summary.labels, why, ())
         return merge(some, value, summary.initial)
 
     def _content(self, machine: Machine, summary: Summary, initial: Content) -> Content:

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from lictor_ir.document import Assumption, Atom, Binder, Obligation, ObligationKind, Span, Unknown
+from lictor_ir.document import (
+    Assumption,
+    Atom,
+    Binder,
+    Fact,
+    Obligation,
+    ObligationKind,
+    Span,
+    Unknown,
+)
 from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, not_, or_, var
 from lictor_ir.types import INT
 from lictor_prove.layer_model import TrustedFunction
@@ -138,6 +147,8 @@ class Machine:
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
         self.unknowns: list[Unknown] = []
+        self.facts: list[Fact] = []
+        """What is known of them besides their types."""
         self.branches: list[BranchPoint] = []
         self.via_of: dict[str, Via] = {}
         """How each atom is come to, by its id."""
@@ -213,13 +224,19 @@ class Machine:
             if name not in self.taken:
                 return var(name, INT)
 
+    @property
+    def _recorded(self) -> tuple[list[Any], ...]:
+        return (
+            *(self.atoms, self.assumptions, self.obligations),
+            *(self.unknowns, self.facts, self.branches),
+        )
+
     # -- trying ------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
         """Where the execution stands, to come back to."""
-        recorded = (self.atoms, self.assumptions, self.obligations, self.unknowns, self.branches)
         return Mark(
-            tuple(map(len, recorded)),
+            tuple(map(len, self._recorded)),
             (self.store, self.guard, self.binders, self.frame, self.at, self.via, self.departed),
             (len(self.active), len(self.handling), self._indices),
             tuple(
@@ -231,7 +248,7 @@ class Machine:
     def go_back(self, mark: Mark) -> None:
         """Forget everything since the mark. What was written into the store of then is not undone: write above it."""
         for recorded, size in zip(
-            (self.atoms, self.assumptions, self.obligations, self.unknowns, self.branches),
+            self._recorded,
             mark.recorded,
             strict=True,
         ):

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lictor_ir.contracts import AtEnd, leaves, relations
-from lictor_ir.document import Document, Guarantee, Parameter, Schema, Unknown
+from lictor_ir.document import Document, Fact, Guarantee, Parameter, Schema, Unknown
+from lictor_ir.json.document import fact_terms
 from lictor_ir.terms import App, Term, postorder, results
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer, TrustedFunction
@@ -66,6 +67,7 @@ def assembled(
         inputs=tuple(inputs),
         atoms=tuple(machine.atoms),
         unknowns=tuple(machine.unknowns),
+        facts=tuple(machine.facts),
         assumptions=tuple(machine.assumptions),
         obligations=tuple(machine.obligations),
         guarantees=tuple(guarantees),
@@ -95,14 +97,21 @@ def _without_unread(document: Document, shown: Sequence[Term]) -> Document:
     """
     if not document.unknowns:
         return document
-    terms = (*_terms(replace(document, unknowns=())), *shown)
+    terms = (*_terms(replace(document, unknowns=(), facts=())), *shown)
     read = {each.call for each in results(*terms)}
+    facts = list(document.facts)
+    known: list[Fact] = []
+    while new := [each for each in facts if each.about in read]:
+        known += new
+        facts = [each for each in facts if each.about not in read]
+        read |= {each.call for fact in new for each in results(*fact_terms(fact))}
     kept: list[Unknown] = []
     for unknown in reversed(document.unknowns):
         if unknown.may_raise or unknown.id in read:
             kept.append(unknown)
             read |= {each.call for each in results(*(b.over for b in unknown.binders))}
-    return replace(document, unknowns=tuple(reversed(kept)))
+    told = tuple(each for each in document.facts if each in known)
+    return replace(document, unknowns=tuple(reversed(kept)), facts=told)
 
 
 def _schemas_of(type_: Type) -> set[str]:
@@ -134,6 +143,7 @@ def _terms(document: Document) -> list[Term]:
     for atom in document.atoms:
         found += [atom.guard, *atom.arguments.values(), *(b.over for b in atom.binders)]
     found += [binder.over for unknown in document.unknowns for binder in unknown.binders]
+    found += [term for fact in document.facts for term in fact_terms(fact)]
     for stated in (*document.assumptions, *document.obligations):
         found += [stated.guard, stated.formula, *(b.over for b in stated.binders)]
     for guarantee in document.guarantees:
