@@ -23,7 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     UnionV,
     described,
 )
-from lictor_prove.python.refusals import refuse
+from lictor_prove.python.refusals import refuse, unmodelled
 
 MAX_UNKNOWNS = 5_000
 
@@ -42,6 +42,9 @@ def unknown(
 
     `each`: another one for each index of these loops.
     """
+    if not machine.declares_unknowns:
+        # Its name would be that of a value of the program.
+        unmodelled("value.unknown", f"{why}: no value is unknown here", "Compute what is modelled.")
     if len(machine.unknowns) >= MAX_UNKNOWNS:
         refuse(
             "limits.unknowns",
