@@ -10,6 +10,7 @@ from typing import Final
 from lictor_ir.document import Document
 from lictor_ir.goals import Goal, completed
 from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, undecided
+from lictor_ir.terms import results
 from lictor_prove.proof.counterexamples import Candidate
 from lictor_prove.proof.portfolio import answers
 from lictor_prove.proof.result import Counterexample
@@ -17,6 +18,8 @@ from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.proof.witness_search import FoundPromise
 from lictor_schema.proofs.proof import ProofVerdict
 
+MAX_READ: Final = 3
+"""Values that a reason names."""
 MAX_GUESSED: Final = 2_000
 """Documents up to so many atoms are run once with plain values, in case that breaks something."""
 
@@ -99,9 +102,21 @@ class GoalDecisions:
                 "a run that may break it makes a call whose promise can't be read"
                 if is_doubted
                 else "a solver found values that may break it, and no run of the program does it with them"
+                f"{self._read(goal)}"
             )
             return GoalFinding(ProofVerdict.UNKNOWN, None, reason, None, since(begun))
         return GoalFinding(ProofVerdict.REFUTED, answer.how, run.summary, run, since(begun))
+
+    def _read(self, goal: Goal) -> str:
+        """The values that it reads and nobody knows, the last computed first: they are the nearest."""
+        read = {each.call for each in results(goal.refute)}
+        told = dict.fromkeys(
+            each.text for each in reversed(self._document.unknowns) if each.id in read
+        )
+        if not told:
+            return ""
+        more = f", and {len(told) - MAX_READ} more" if len(told) > MAX_READ else ""
+        return f"; it reads what is not known: {'; '.join(list(told)[:MAX_READ])}{more}"
 
     def _plain_run(self, goal: Goal) -> Counterexample | None:
         if not self._guessed:

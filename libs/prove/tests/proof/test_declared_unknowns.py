@@ -112,3 +112,41 @@ def test_a_certificate_is_about_the_unknowns_too() -> None:
     report = check(proof.certificate.data)
     assert report.level is Level.C
     assert report.document.unknowns == _document(body).unknowns
+
+
+def test_what_is_not_decided_names_the_values_that_nobody_knows() -> None:
+    document = _document(SENT + 'guarantee "g" : forall e in send : e.msg == ""')
+    (guarantee,) = prove_document(document).guarantees
+    assert guarantee.reason.endswith("it reads what is not known: str.title is not modelled")
+
+
+DISTINCT = """
+effect c1: users()
+unknown u1: str for i in 3 of "c1" says "a key of a dict"
+effect c2: send(addr = result(u1, i), msg = "a") for i in 3
+"""
+FACTS = [
+    ("", "distinct e in send : e.addr", ProofVerdict.UNKNOWN),
+    ("fact u1 distinct result(u1, i)", "distinct e in send : e.addr", ProofVerdict.PROVED),
+    (
+        "fact u1 when false distinct result(u1, i)",
+        "distinct e in send : e.addr",
+        ProofVerdict.UNKNOWN,
+    ),
+    (
+        'fact u1 holds contains(result(u1, i), "@")',
+        'forall e in send : contains(e.addr, "@")',
+        ProofVerdict.PROVED,
+    ),
+    (
+        'fact u1 holds contains(result(u1, i), "@")',
+        "distinct e in send : e.addr",
+        ProofVerdict.UNKNOWN,
+    ),
+]
+
+
+@pytest.mark.parametrize(("fact", "contract", "verdict"), FACTS)
+def test_facts_about_them_are_relied_on(fact: str, contract: str, verdict: ProofVerdict) -> None:
+    document = _document(f'{DISTINCT}\n{fact}\nguarantee "g" : {contract}')
+    assert prove_document(document).guarantees[0].verdict is verdict
