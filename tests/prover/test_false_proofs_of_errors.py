@@ -14,7 +14,7 @@ LAYERS = Path(__file__).parent / "layers"
 HEAD = """
 import lictor_layer
 from tools.desk.trusted import contracts as c
-from tools.desk.trusted.effects import everybody, log, lookup, names, number, pay, send_email, users
+from tools.desk.trusted.effects import everybody, lock, log, names, number, pay, send_email, unlock
 from tools.desk.trusted.schemas import UserRow
 """
 
@@ -238,6 +238,88 @@ def main() -> None:
         except Exception:
             log("again")
 """,
+    "a lock that failed may not have been set": """
+@lictor_layer.guarantee(c.locked("a"))
+def main() -> None:
+    unlock("a")
+    try:
+        lock("a")
+    except Exception:
+        pass
+""",
+    "an unlock that failed may have been set": """
+@lictor_layer.guarantee(c.all_locked())
+def main() -> None:
+    try:
+        unlock("a")
+    except Exception:
+        pass
+    else:
+        lock("a")
+""",
+    "an unlock in a loop that failed may have been set": """
+@lictor_layer.guarantee(c.all_locked())
+def main() -> None:
+    for each in names():
+        try:
+            unlock(each)
+        except Exception:
+            continue
+        lock(each)
+""",
+    "a budget that only counts what returned": """
+@lictor_layer.guarantee(c.spend(100))
+def main() -> None:
+    spent = 0
+    for each in names():
+        n = len(each)
+        if spent + n > 100:
+            break
+        try:
+            pay("a", n)
+        except Exception:
+            continue
+        spent += n
+""",
+    "a counter that only counts what returned": """
+@lictor_layer.guarantee(c.at_most(3))
+def main() -> None:
+    sent = 0
+    for each in names():
+        if sent >= 3:
+            break
+        try:
+            send_email("bob@example.com", "m")
+        except ConnectionError:
+            log("x")
+        else:
+            sent += 1
+""",
+    "a counter that is asked, and only counts what returned": """
+@lictor_layer.guarantee(c.at_most(3))
+def main() -> None:
+    sent = 0
+    for each in names():
+        if sent < 3:
+            try:
+                send_email("bob@example.com", "m")
+                sent += 1
+            except ConnectionError:
+                pass
+""",
+    "who was tried may be tried again": """
+@lictor_layer.guarantee(c.unique())
+def main() -> None:
+    seen = set()
+    for each in names():
+        if each in seen:
+            continue
+        try:
+            send_email(each, "m")
+        except Exception:
+            continue
+        seen.add(each)
+""",
 }
 
 TRUE = {
@@ -304,6 +386,14 @@ def main() -> None:
         raise
     finally:
         log("done")
+""",
+    "a lock in a finally": """
+@lictor_layer.guarantee(c.locked("a"))
+def main() -> None:
+    try:
+        unlock("a")
+    finally:
+        lock("a")
 """,
 }
 
