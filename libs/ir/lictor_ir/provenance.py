@@ -35,7 +35,7 @@ from lictor_ir.terms import (
     rebuild,
     result,
 )
-from lictor_ir.types import ANY, ListOf, MapOf, RowOf, SetOf, TupleOf, Type
+from lictor_ir.types import ANY, ListOf, MapOf, OptionalOf, RowOf, SetOf, TupleOf, Type
 
 ORIGIN_OPERATORS: Final = frozenset({"from", "not_from", "same_row"})
 
@@ -315,7 +315,7 @@ def _holds(type_: Type, schema: str) -> bool:
     match type_:
         case RowOf(name):
             return name == schema
-        case ListOf(item) | SetOf(item):
+        case ListOf(item) | SetOf(item) | OptionalOf(item):
             return _holds(item, schema)
         case TupleOf(items):
             return any(_holds(item, schema) for item in items)

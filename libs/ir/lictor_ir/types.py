@@ -63,6 +63,16 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalOf:
+    """None, or a value of the item's type. No operator looks into it."""
+
+    item: Type
+
+    def __str__(self) -> str:
+        return f"optional<{self.item}>"
+
+
+@dataclass(frozen=True, slots=True)
 class TupleOf:
     """A tuple of known length."""
 
@@ -113,7 +123,7 @@ class EnumOf:
         return f"enum<{self.name}>"
 
 
-Type = Scalar | ListOf | TupleOf | SetOf | MapOf | RowOf | EnumOf
+Type = Scalar | ListOf | OptionalOf | TupleOf | SetOf | MapOf | RowOf | EnumOf
 
 NUMBERS: Final = (INT, REAL, FLOAT)
 
@@ -140,6 +150,10 @@ def accepts(declared: Type, given: Type) -> bool:
     if declared in (ANY, given) or given == NEVER:
         return True
     match declared, given:
+        case OptionalOf(one), OptionalOf(other):
+            return accepts(one, other)
+        case OptionalOf(one), _:
+            return given == NONE or accepts(one, given)
         case (ListOf(one), ListOf(other)) | (SetOf(one), SetOf(other)):
             return accepts(one, other)
         case MapOf(key, value), MapOf(other_key, other_value):

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from lictor_ir.spelling.literals import is_text, read_int, spell_int
-from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
+from lictor_ir.types import ListOf, MapOf, OptionalOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import RowValue
 from lictor_layer.rows import COLUMN_TYPES, Row, RowType, row_class
 from lictor_prove.errors import ValueRefused
@@ -214,6 +214,10 @@ def check_type(value: Any, wanted: Type, what: str) -> None:
             fits = kind is list
             for at, each in enumerate(value if fits else ()):
                 check_type(each, item, f"{what}[{at}]")
+        case OptionalOf(item):
+            fits = True
+            if value is not None:
+                check_type(value, item, what)
         case SetOf(item):
             fits = kind in (set, frozenset)
             for each in value if fits else ():

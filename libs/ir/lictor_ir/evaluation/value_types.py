@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from lictor_ir.document import Document
 from lictor_ir.errors import TermError
-from lictor_ir.types import EnumOf, ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
+from lictor_ir.types import EnumOf, ListOf, MapOf, OptionalOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import EnumValue, RowValue
 
 _SCALARS: Final[Mapping[str, Callable[[Any], bool]]] = {
@@ -34,6 +34,10 @@ def check_value(value: Any, type_: Type, document: Document, what: str) -> None:
             fits = isinstance(value, list)
             for at, each in enumerate(value if fits else ()):
                 check_value(each, item, document, f"{what}[{at}]")
+        case OptionalOf(item):
+            fits = True
+            if value is not None:
+                check_value(value, item, document, what)
         case SetOf(item):
             fits = isinstance(value, Set)
             for each in value if fits else ():

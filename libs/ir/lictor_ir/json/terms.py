@@ -18,7 +18,7 @@ from lictor_ir.regexes import Regex
 from lictor_ir.spelling import literals
 from lictor_ir.spelling.type_names import MAX_DEPTH, parse_type
 from lictor_ir.terms import App, Const, Matches, Result, Term, Var
-from lictor_ir.types import EnumOf, ListOf, MapOf, SetOf, TupleOf, Type
+from lictor_ir.types import EnumOf, ListOf, MapOf, OptionalOf, SetOf, TupleOf, Type
 from lictor_ir.values import EnumValue
 
 MAX_TERMS: Final = 1_000_000
@@ -125,7 +125,7 @@ class TypeBudget:
             self._left -= depth > 0
             inside: Sequence[Type] = ()
             match part:
-                case ListOf(item) | SetOf(item):
+                case ListOf(item) | SetOf(item) | OptionalOf(item):
                     inside = (item,)
                 case TupleOf(parts):
                     inside = parts

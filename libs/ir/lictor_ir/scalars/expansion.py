@@ -53,6 +53,7 @@ from lictor_ir.types import (
     EnumOf,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     Scalar,
     SetOf,
@@ -292,6 +293,8 @@ class Expander:
                 return ite(one.args[0], then, otherwise)
         if any(side.type in (ANY, NEVER) for side in (left, right)):
             raise UnsupportedError("a value of any type, which a call returned, is compared")
+        if any(isinstance(side.type, OptionalOf) for side in (left, right)):
+            raise UnsupportedError("a value that may be None is compared as a whole")
         match left.type, right.type:
             case ListOf(), ListOf():
                 return (yield from self._equal_lists(left, right))
@@ -433,6 +436,8 @@ def _reflexive(type_: Type) -> bool:
             return all(map(_reflexive, items))
         case EnumOf():
             return True
+        case OptionalOf():
+            return False
         case RowOf():
             return False  # its columns' types are not known here; they are compared one by one
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from lictor_ir.errors import FormError
-from lictor_ir.types import SCALARS, EnumOf, ListOf, MapOf, RowOf, SetOf, TupleOf, Type
+from lictor_ir.types import SCALARS, EnumOf, ListOf, MapOf, OptionalOf, RowOf, SetOf, TupleOf, Type
 
 MAX_DEPTH = 16
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*|[<>,])")
@@ -59,6 +59,8 @@ def _made(text: str, name: str, parts: list[Type]) -> Type:
     match name, parts:
         case "list", [item]:
             return ListOf(item)
+        case "optional", [item]:
+            return OptionalOf(item)
         case "set", [item]:
             return SetOf(item)
         case "map", [key, value]:

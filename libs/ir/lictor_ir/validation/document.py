@@ -35,6 +35,7 @@ from lictor_ir.types import (
     EnumOf,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     SetOf,
     TupleOf,
@@ -157,7 +158,7 @@ class _Types:
             case EnumOf(name):
                 if name not in self._enums:
                     raise refuse(path, f"speaks of the enum {name}, which is not declared")
-            case ListOf(item) | SetOf(item):
+            case ListOf(item) | SetOf(item) | OptionalOf(item):
                 self.check(item, path)
             case TupleOf(items):
                 for item in items:

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from lictor_ir.types import ANY, EnumOf, ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
+from lictor_ir.types import (
+    ANY,
+    EnumOf,
+    ListOf,
+    MapOf,
+    OptionalOf,
+    RowOf,
+    Scalar,
+    SetOf,
+    TupleOf,
+    Type,
+)
 from lictor_ir.values import RowValue
 from lictor_layer import Row
 from lictor_prove.errors import ProveError
@@ -76,6 +87,8 @@ def _taken(value: Any, type_: Type, rows: Rows) -> Any:
             if type(value) is not list:
                 return _WRONG
             return _all(value, list, [item] * len(cast(list[Any], value)), rows)
+        case OptionalOf(item):
+            return None if value is None else _taken(value, item, rows)
         case TupleOf(items):
             fits = type(value) is tuple and len(cast(tuple[Any, ...], value)) == len(items)
             return _all(value, tuple, list(items), rows) if fits else _WRONG

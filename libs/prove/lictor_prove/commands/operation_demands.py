@@ -20,6 +20,7 @@ from lictor_ir.types import (
     REAL,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     Scalar,
     SetOf,
@@ -130,7 +131,7 @@ _NAN = "both may hold NaN; compare floats one by one"
 
 def _may_be_nan(type_: Type, tables: Tables) -> bool:
     match type_:
-        case ListOf(item) | SetOf(item):
+        case ListOf(item) | SetOf(item) | OptionalOf(item):
             return _may_be_nan(item, tables)
         case TupleOf(items):
             return any(_may_be_nan(item, tables) for item in items)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lictor_ir.contracts import AtEnd, Contract, leaves, relations, terms_of
 from lictor_ir.document import Document, Effect
 from lictor_ir.terms import App, postorder
-from lictor_ir.types import ListOf, MapOf, RowOf, SetOf, TupleOf, Type
+from lictor_ir.types import ListOf, MapOf, OptionalOf, RowOf, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer
 from lictor_prove.python.interpreter.trusted_calls import declared_effect
 
@@ -46,7 +46,7 @@ def _tables_of(type_: Type) -> Iterator[str]:
     match type_:
         case RowOf(schema):
             yield schema
-        case ListOf(item) | SetOf(item):
+        case ListOf(item) | SetOf(item) | OptionalOf(item):
             yield from _tables_of(item)
         case MapOf(key, value):
             yield from _tables_of(key)

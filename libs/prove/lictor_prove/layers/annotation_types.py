@@ -21,6 +21,7 @@ from lictor_ir.types import (
     STR,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     Scalar,
     SetOf,
@@ -38,6 +39,8 @@ _SCALARS: tuple[tuple[object, Type], ...] = (
     (None, NONE),
     (type(None), NONE),
 )
+_KEYS = (BOOL, INT, STR)
+"""What keys of dicts and items of sets may be that a call returns."""
 _ROW_VARIABLE = "*"
 """The schema of rows whose class an argument gives."""
 
@@ -82,12 +85,35 @@ class Annotations:
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is list and args:
             item = self.result(args[0])
-            return None if item is None or item == NONE else ListOf(item)
+            shaped = isinstance(item, OptionalOf | TupleOf | MapOf | SetOf)
+            return None if item is None or item == NONE or shaped else ListOf(item)
+        if is_union(annotation) or origin in (tuple, dict, set):
+            return self._shaped(annotation)
         if is_row_variable(annotation):
             return RowOf(_ROW_VARIABLE)
         type_ = self.parameter(annotation)
         known = isinstance(type_, RowOf) or (isinstance(type_, Scalar) and type_ != ANY)
         return type_ if known else None
+
+    def _shaped(self, annotation: object) -> Type | None:
+        """`T | None`, `tuple[T, U]`, `dict[K, T]`, `set[K]`."""
+        args = get_args(annotation)
+        if row_variable_of(annotation) is not None:
+            return None
+        parts = [self.result(each) for each in args if each is not Ellipsis]
+        match get_origin(annotation), [each for each in parts if each is not None]:
+            case _, several if len(several) < len(args):
+                return None
+            case origin, several if origin is tuple and several:
+                return TupleOf(tuple(several))
+            case origin, [key, value] if origin is dict and key in _KEYS and value != NONE:
+                return MapOf(key, value)
+            case origin, [item] if origin is set and item in _KEYS:
+                return SetOf(item)
+            case _, [one, other] if is_union(annotation) and NONE in (one, other):
+                return OptionalOf(one if other == NONE else other)
+            case _:
+                return None
 
 
 def _scalar(annotation: object) -> Type | None:

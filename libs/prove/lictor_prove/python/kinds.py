@@ -20,6 +20,7 @@ from lictor_ir.types import (
     EnumOf,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     Scalar,
     SetOf,
@@ -279,6 +280,8 @@ def kind_of_type(type_: TermType) -> Kind:
             return Kind.SET
         case MapOf():
             return Kind.DICT
+        case OptionalOf():
+            return Kind.ANY
         case RowOf():
             return Kind.ROW
         case EnumOf():

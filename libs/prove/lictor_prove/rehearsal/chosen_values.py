@@ -24,6 +24,7 @@ from lictor_ir.types import (
     EnumOf,
     ListOf,
     MapOf,
+    OptionalOf,
     RowOf,
     SetOf,
     TupleOf,
@@ -105,6 +106,8 @@ class ValuePool:
         match type_:
             case ListOf(item):
                 return [self.plain(item, corner) for _ in range(corner.size)]
+            case OptionalOf(item):
+                return self.plain(item, corner) if corner.size else None
             case RowOf(schema):
                 columns = self._schemas.get(schema, ())
                 return RowValue(
@@ -146,6 +149,9 @@ class ValuePool:
                 if random.random() < 0.3:
                     sizes = [each for each in aims.get(int, ()) if 0 <= each <= MAX_SIZE] or _SIZES
                 return [self.drawn(item, random, seen, aims) for _ in range(random.choice(sizes))]
+            case OptionalOf(item):
+                is_there = random.random() < 0.7
+                return self.drawn(item, random, seen, aims) if is_there else None
             case RowOf(schema):
                 columns = self._schemas.get(schema, ())
                 return RowValue(

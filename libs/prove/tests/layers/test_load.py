@@ -9,7 +9,20 @@ import pytest
 from libs.prove.tests.layers_on_disk import CONTRACTS, EFFECTS, MAIL, mail, write
 from lictor_ir.document import Event, Fluent, Parameter, Schema
 from lictor_ir.terms import const
-from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
+from lictor_ir.types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    ListOf,
+    MapOf,
+    OptionalOf,
+    RowOf,
+    SetOf,
+    TupleOf,
+)
 from lictor_layer import path_predicates
 from lictor_prove.coverage.required_contracts import is_contract
 from lictor_prove.errors import ProverConfigError
@@ -79,6 +92,12 @@ def test_annotations_become_types(tmp_path: Path) -> None:
             @trusted
             def table() -> dict[str, str]: ...
             @trusted
+            def several() -> tuple[list[User], int | None]: ...
+            @trusted
+            def words() -> set[str]: ...
+            @trusted
+            def vague() -> int | str | None: ...
+            @trusted
             def unsaid(): ...
         """,
     )
@@ -105,7 +124,11 @@ def test_annotations_become_types(tmp_path: Path) -> None:
     assert takes.parameters[-1].keyword_only
     assert takes.parameters[-1].has_default
     results = {name: function.result for name, function in layer.functions.items()}
-    assert results["takes"] is results["perhaps"] is results["table"] is results["unsaid"] is None
+    assert results["takes"] is results["unsaid"] is results["vague"] is None
+    assert results["perhaps"] == OptionalOf(STR)
+    assert results["table"] == MapOf(STR, STR)
+    assert results["several"] == TupleOf((ListOf(user), OptionalOf(INT)))
+    assert results["words"] == SetOf(STR)
     assert (results["users"], results["user"]) == (ListOf(user), user)
     assert (results["lines"], results["score"]) == (ListOf(ListOf(STR)), FLOAT)
     rows = layer.functions["rows"]

@@ -23,6 +23,7 @@ from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, ListOf, RowOf, Type, ac
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import LayerParameter, Predicate, TrustedFunction
 from lictor_prove.python.interpreter.every_item import Clause
+from lictor_prove.python.interpreter.returned_values import returned
 from lictor_prove.python.machine.control_paths import RaisedError
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.program_shape import UnreadPromise
@@ -35,6 +36,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     UnionV,
     described,
+    is_none,
 )
 from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.operations.container_contents import term_of
@@ -201,9 +203,14 @@ class TrustedCalls:
         readings: Sequence[Mapping[str, SymbolicValue]],
     ) -> None:
         """What is promised however the arguments are passed."""
-        if not isinstance(readings[0]["result"], Sym):
+        value = readings[0]["result"]
+        if isinstance(value, Opaque) or is_none(value):
             return
         for predicate in function.ensures:
+            if not isinstance(value, Sym):
+                why = "promises about optional results, tuples, dicts and sets are not relied on"
+                self._unread(machine, function, call, predicate, why)
+                continue
             names = parameter_names(predicate)
             taken = [
                 {names[0]: given["result"]} if len(names) == 1 else given for given in readings
@@ -218,9 +225,7 @@ class TrustedCalls:
                 clauses, why = (), str(error)
             if why:
                 # A promise that can't be read is one that nobody relies on; nor does a counterexample keep it.
-                span = machine.hooks.span(machine.at) if machine.at is not None else None
-                at = (None, None) if span is None else (span.line, span.column)
-                self.unread.append(UnreadPromise(call, function.name, predicate.text, why, *at))
+                self._unread(machine, function, call, predicate, why)
             machine.assumptions += assumed(
                 call,
                 clauses,
@@ -229,6 +234,13 @@ class TrustedCalls:
                 predicate.text,
                 fresh=machine.fresh_index,
             )
+
+    def _unread(
+        self, machine: Machine, function: TrustedFunction, call: str, predicate: Predicate, why: str
+    ) -> None:
+        span = machine.hooks.span(machine.at) if machine.at is not None else None
+        at = (None, None) if span is None else (span.line, span.column)
+        self.unread.append(UnreadPromise(call, function.name, predicate.text, why, *at))
 
 
 def however_read(readings: Sequence[Sequence[Clause]]) -> Sequence[Clause]:
@@ -442,7 +454,7 @@ def _value(
     if type_ is None or made is None:
         return Opaque(f"the result of {function.name}")
     call, machine = made
-    return Sym(result(call, type_, [binder.index for binder in machine.binders]))
+    return returned(machine, result(call, type_, [binder.index for binder in machine.binders]))
 
 
 # -- events and fluents ----------------------------------------------------------------------------

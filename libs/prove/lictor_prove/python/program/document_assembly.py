@@ -10,7 +10,7 @@ from lictor_ir.contracts import AtEnd, leaves, relations
 from lictor_ir.document import Document, Fact, Guarantee, Parameter, Schema, Unknown
 from lictor_ir.json.document import fact_terms
 from lictor_ir.terms import App, Term, postorder, results
-from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
+from lictor_ir.types import ListOf, MapOf, OptionalOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.interpreter.trusted_calls import declared_effect
 from lictor_prove.python.machine.machine_state import Machine
@@ -118,7 +118,7 @@ def _schemas_of(type_: Type) -> set[str]:
     match type_:
         case RowOf(schema):
             return {schema}
-        case ListOf(item) | SetOf(item):
+        case ListOf(item) | SetOf(item) | OptionalOf(item):
             return _schemas_of(item)
         case TupleOf(items):
             return set[str]().union(*map(_schemas_of, items))

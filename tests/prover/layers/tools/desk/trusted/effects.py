@@ -142,3 +142,34 @@ def unlock(door: str) -> None:
 @sets(lambda door: DoorLocked.set(door, True))
 def lock(door: str) -> None:
     """Lock a door."""
+
+
+@trusted
+def find_user(email: str) -> UserRow | None:
+    """The user with an address, if there is one."""
+    return None
+
+
+@ensures(lambda result: result is None or result < 0)
+@trusted
+def find_age(email: str) -> int | None:
+    """Somebody's age, if it is known."""
+    return None
+
+
+@trusted
+def ages() -> dict[str, int]:
+    """How old users are, by address."""
+    return {}
+
+
+@trusted
+def page(cursor: str) -> tuple[list[UserRow], str]:
+    """Some users, and the cursor of those that follow."""
+    return [], ""
+
+
+@trusted
+def tags() -> set[str]:
+    """Tags."""
+    return set()
