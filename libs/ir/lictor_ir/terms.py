@@ -46,8 +46,10 @@ _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "floordiv", "mod", "rdiv", 
 class Term:
     """A term; one object for all equal ones."""
 
-    __slots__ = ("__weakref__", "type")
+    __slots__ = ("__weakref__", "below", "type")
     type: Type
+    below: tuple[Term, ...]
+    """The terms it is made of."""
 
 
 class Const(Term):
@@ -109,15 +111,22 @@ _known: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
 _T = TypeVar("_T", bound=Term)
 
 
-def _shared(kind: type[_T], type_: Type, parts: tuple[Any, ...], fields: Mapping[str, Any]) -> _T:
-    """The one term with these parts."""
+def _shared(
+    kind: type[_T],
+    type_: Type,
+    parts: tuple[Any, ...],
+    fields: tuple[Any, ...],
+    below: tuple[Term, ...] = (),
+) -> _T:
+    """The one term with these parts; `fields`: what its slots hold, in their order."""
     key = (kind, type_, *parts)
     found = _known.get(key)
     if isinstance(found, kind):
         return found
     made = kind()
     made.type = type_
-    for name, value in fields.items():
+    made.below = below
+    for name, value in zip(kind.__slots__, fields, strict=True):
         setattr(made, name, value)
     _known[key] = made
     return made
@@ -129,7 +138,7 @@ def _shared(kind: type[_T], type_: Type, parts: tuple[Any, ...], fields: Mapping
 def const(value: bool | int | float | str | Fraction | EnumValue | None) -> Const:
     """A known scalar, of the type that Python gives it."""
     type_, key = _typed(value)
-    return _shared(Const, type_, (key,), {"value": value})
+    return _shared(Const, type_, (key,), (value,))
 
 
 _CONSTANTS: Final = frozenset({bool, int, float, str, Fraction, EnumValue, type(None)})
@@ -165,7 +174,7 @@ def _typed(value: object) -> tuple[Type, object]:
 
 def var(name: str, type_: Type) -> Var:
     """A variable."""
-    return _shared(Var, type_, (name,), {"name": name})
+    return _shared(Var, type_, (name,), (name,))
 
 
 def result(call: str, type_: Type, indices: Sequence[Term] = ()) -> Result:
@@ -173,7 +182,7 @@ def result(call: str, type_: Type, indices: Sequence[Term] = ()) -> Result:
     place = tuple(indices)
     if any(index.type != INT for index in place):
         raise TermError(f"the indices of the result of {call} must be ints")
-    return _shared(Result, type_, (call, place), {"call": call, "indices": place})
+    return _shared(Result, type_, (call, place), (call, place), place)
 
 
 TRUE: Final = const(value=True)
@@ -189,7 +198,7 @@ def matches(text: Term, regex: Regex) -> Term:
         raise TermError(f"a regular expression is matched against a str, not {text.type}")
     if isinstance(text, Const) and isinstance(text.value, str):
         return const(full_match(regex, text.value))
-    return _shared(Matches, BOOL, (text, regex), {"text": text, "regex": regex})
+    return _shared(Matches, BOOL, (text, regex), (regex, text), (text,))
 
 
 def apply(op: str, *args: Term, param: str = "") -> Term:
@@ -202,7 +211,7 @@ def apply(op: str, *args: Term, param: str = "") -> Term:
 def application(op: str, args: Sequence[Term], param: str, type_: Type) -> App:
     """The application as it stands, unfolded: for reading documents, which hold what they hold."""
     held = tuple(args)
-    return _shared(App, type_, (op, held, param), {"op": op, "args": held, "param": param})
+    return _shared(App, type_, (op, held, param), (held, op, param), held)
 
 
 def not_(term: Term) -> Term:
@@ -247,31 +256,28 @@ def column(row: Term, name: str, type_: Type) -> Term:
 
 def children(term: Term) -> tuple[Term, ...]:
     """The terms it is made of."""
-    if isinstance(term, App):
-        return term.args
-    if isinstance(term, Result):
-        return term.indices
-    return (term.text,) if isinstance(term, Matches) else ()
+    return term.below
 
 
 def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children) -> Iterator[Term]:
     """Every term below the roots once, parts before wholes, in an order that depends only on their structure."""
     seen: set[Term] = set()
-    stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
+    stack: list[Term | None] = [*reversed(roots)]
     while stack:
-        term, ready = stack.pop()
-        if ready:
-            yield term
+        term = stack.pop()
+        if term is None:
+            # What is below the next one is done.
+            whole = stack.pop()
+            assert whole is not None
+            yield whole
         elif term not in seen:
             seen.add(term)
-            below = term.args if parts is children and isinstance(term, App) else parts(term)
+            below = term.below if parts is children else parts(term)
             if not below:
                 yield term
                 continue
-            stack.append((term, True))
-            for part in reversed(below):
-                if part not in seen:
-                    stack.append((part, False))
+            stack += (term, None)
+            stack += [part for part in reversed(below) if part not in seen]
 
 
 def rebuild(root: Term, change: Callable[[Term], Term | None]) -> Term:
@@ -280,8 +286,8 @@ def rebuild(root: Term, change: Callable[[Term], Term | None]) -> Term:
     for term in postorder(root):
         changed = change(term)
         if changed is None:
-            below = children(term)
-            changed = with_children(term, [done[part] for part in below]) if below else term
+            below = term.below
+            changed = with_children(term, tuple([done[part] for part in below])) if below else term
         done[term] = changed
     return done[root]
 
@@ -294,7 +300,7 @@ def substitute(root: Term, values: Mapping[Term, Term]) -> Term:
 def with_children(term: Term, parts: Sequence[Term]) -> Term:
     """The term made of these parts instead of its own."""
     # Equal terms are one object, so this compares no more than whether they are the same.
-    if tuple(parts) == children(term):
+    if tuple(parts) == term.below:
         return term
     match term:
         case App():
