@@ -12,7 +12,7 @@ from typing import Final
 
 from lictor_ir.analysis.signature import Behaviour, Signature
 from lictor_ir.contracts import field
-from lictor_ir.document import Document, Effect, Event, Fluent
+from lictor_ir.document import Document, Effect, Event, Fluent, Schema
 from lictor_ir.errors import IrError
 from lictor_ir.terms import Term
 from lictor_prove.errors import ProveError
@@ -32,11 +32,13 @@ KEPT_LAYERS: Final = 8
 def signature_of(layer: Layer, document: Document) -> Signature:
     """All that a layer declares, with the tables and enums of a document that was made with it."""
     known = _Known.of(layer)
-    schemas = {**layer.schemas, **{each.name: each for each in document.schemas}}
+    own = {each.name: each for each in document.schemas if layer.schemas.get(each.name) != each}
+    schemas = {**layer.schemas, **own}
     return Signature(
         known.effects,
         known.events,
-        tuple(schemas[name] for name in sorted(schemas)),
+        # The same tuple for every document, where it can be: what was found right is not looked at again.
+        tuple(schemas[name] for name in sorted(schemas)) if own else known.schemas,
         document.enums,
         known.fluents,
         known.behaviours,
@@ -52,6 +54,9 @@ class _Known:
         self.events: tuple[Event, ...] = tuple(layer.events[name] for name in sorted(layer.events))
         self.fluents: tuple[Fluent, ...] = tuple(
             layer.fluents[name] for name in sorted(layer.fluents)
+        )
+        self.schemas: tuple[Schema, ...] = tuple(
+            layer.schemas[name] for name in sorted(layer.schemas)
         )
         self.behaviours = {each.name: _behaviour(each) for each in functions}
 

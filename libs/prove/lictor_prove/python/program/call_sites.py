@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.machine.symbolic_values import ModuleV, SymbolicValue, TrustedV
-from lictor_prove.python.syntax.walking import children, nodes_below
+from lictor_prove.python.syntax.walking import nodes_below
 
 Meaning = Callable[[ast.expr], SymbolicValue | None]
 """What an expression is at module level, as far as that is known."""
@@ -35,14 +35,14 @@ class CallSites:
 
     def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
         """Every call, and the function or the lambda around it, else the module."""
-        todo: list[tuple[ast.AST, ast.AST]] = [(self._tree, self._tree)]
-        while todo:
-            node, inside = todo.pop()
-            if isinstance(node, ast.Call):
-                yield node, inside
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
-                inside = node
-            todo += [(child, inside) for child in children(node)]
+        inside: dict[ast.Call, ast.AST] = {}
+        # Outer functions come before those inside of them.
+        for around in (self._tree, *nodes_below(self._tree)):
+            if isinstance(around, ast.Module | ast.FunctionDef | ast.Lambda):
+                inside |= {
+                    node: around for node in nodes_below(around) if isinstance(node, ast.Call)
+                }
+        yield from inside.items()
 
     def names_trusted(self, function: ast.expr) -> bool:
         """Whether the text alone says that this is a trusted function."""
