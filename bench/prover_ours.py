@@ -15,6 +15,7 @@ from lictor_prove.proof.prover import prove
 from lictor_prove.proof.settings import DEFAULT, ProofSettings
 from lictor_prove.rehearsal.comparison import rehearse
 from lictor_prove.rehearsal.stage import Stage
+from lictor_prove.workers.process import spare_the_collector
 
 SEED = "5eed" * 8
 """The same runs in every round."""
@@ -40,6 +41,7 @@ class Ours:
                 self._layers[roots] = load_layer(*roots)
             except ProveError as error:
                 self._layers[roots] = error
+            spare_the_collector()
         layer = self._layers[roots]
         if isinstance(layer, ProveError):
             raise layer

@@ -7,6 +7,7 @@ the frames. The process may grow by a given memory; asking for more fails here a
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import struct
@@ -31,6 +32,8 @@ from lictor_schema.proofs.proof import ProofVerdict
 
 CERTIFIES: Final = "certifies"
 """The argument of a worker that will make certificates: what it needs is loaded at once."""
+YOUNG: Final = 50_000
+"""So many values are made before the collector looks for cycles: some megabytes."""
 HEADER: Final = struct.Struct(">Q")
 
 
@@ -115,6 +118,16 @@ def main(arguments: list[str]) -> None:
             write_frame(outgoing, _done(message, layers, outgoing))
 
 
+def spare_the_collector() -> None:
+    """Look for cycles seldom, and not at all among the modules and layers that are loaded by now.
+
+    A proof makes many small values and few cycles; each look walks through all that there are.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG)
+
+
 def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
     try:
         proof = _proof(job, layers, outgoing)
@@ -180,6 +193,7 @@ def _layer(layers: dict[Roots, Layer], roots: Roots, wanted: str | None) -> Laye
             [Path(root) for root in roots.trusted], [Path(root) for root in roots.imports]
         )
         layers[roots] = known
+        spare_the_collector()
     if wanted is not None and known.hash != wanted:
         raise ProveError(f"the layer {wanted} is not what the trusted roots hold: {known.hash}")
     return known
