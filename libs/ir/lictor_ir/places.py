@@ -8,9 +8,9 @@ of `i`, and `len(c1)` is `c1.len()`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from lictor_ir.records import record
 from lictor_ir.terms import App, Result, Term, Var, children, postorder
 from lictor_ir.types import STR
 
@@ -18,7 +18,7 @@ LENGTH: Final = "len()"
 """The step from a container to its length; no column is named so."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Place:
     """Where a value comes from."""
 

@@ -21,6 +21,7 @@ from lictor_ir.covered_effects import is_covered
 from lictor_ir.document import Effect, Event, Fluent
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
+from lictor_ir.records import record
 from lictor_ir.scalars.expansion import STAND_IN, Expander
 from lictor_ir.terms import (
     App,
@@ -70,7 +71,7 @@ class Origins:
     """That two arguments are columns of one row."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SignatureScope:
     """What of a signature matters to some contracts."""
 

@@ -7,7 +7,7 @@ begins with a call that returns such a row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from lictor_ir.analysis.signature import Signature
@@ -28,6 +28,7 @@ from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.evaluation import Environment, Step, Trace, holds, run
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.provenance import argument_labels
+from lictor_ir.records import record
 from lictor_ir.solver.answers import Filled, Read, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import Const, Term, Var, apply, column, const, eq, ite, result, substitute, var
@@ -179,7 +180,7 @@ def plain_trace(
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Call:
     effect: Effect
     arguments: Mapping[str, Term]

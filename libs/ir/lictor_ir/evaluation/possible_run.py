@@ -19,6 +19,7 @@ from lictor_ir.evaluation.learned_facts import LearnedFacts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.evaluation.value_types import check_value, is_same
+from lictor_ir.records import record
 from lictor_ir.terms import App, Term, apply, const, result, results
 from lictor_ir.types import BOOL, INT
 from lictor_ir.validation.document import validate
@@ -58,7 +59,7 @@ class _Round:
     evaluation: Evaluation
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Script:
     """What all ways of a document have in common."""
 

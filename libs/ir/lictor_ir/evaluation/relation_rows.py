@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from lictor_ir.contracts import Relation
@@ -12,6 +11,7 @@ from lictor_ir.document import Document
 from lictor_ir.evaluation.steps import Step
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_formula
+from lictor_ir.records import record
 from lictor_ir.terms import App, Term, const, postorder, rebuild, substitute
 from lictor_ir.values import Value
 
@@ -68,7 +68,7 @@ class RelationRows:
                 yield performed.fields, values
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Row:
     """One time that a call stands in a relation. Its methods raise UnspecifiedError for what is open."""
 

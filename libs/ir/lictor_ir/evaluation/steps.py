@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from lictor_ir.document import Atom, Binder, Document
 from lictor_ir.errors import UnknownError, UnspecifiedError
 from lictor_ir.evaluation.term_values import Environment, Evaluation, Facts
+from lictor_ir.records import record
 from lictor_ir.terms import Term, apply, const
 from lictor_ir.types import INT
 from lictor_ir.values import Open, Value
@@ -16,7 +17,7 @@ from lictor_ir.values import Open, Value
 NOT_RETURNED: Final = Open("the call did not return")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Step:
     """One trusted call that happened, or is about to."""
 
@@ -44,7 +45,7 @@ class Step:
         return self.atom.effect
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Trace:
     """The effects of one run, in order."""
 

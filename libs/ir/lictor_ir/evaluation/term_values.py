@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final, Protocol, cast
 
 from lictor_ir import operators
 from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
+from lictor_ir.records import record
 from lictor_ir.regexes import full_match
 from lictor_ir.terms import (
     App,
@@ -43,7 +44,7 @@ def _nothing_happened(call: str, _indices: tuple[int, ...]) -> Value:
     raise UnspecifiedError(f"{call} did not happen")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Environment:
     """What terms read: variables by name, and what calls returned."""
 
@@ -149,10 +150,8 @@ class Evaluation:
         return known_values[root]
 
     def _needed(self, term: Term) -> Sequence[Term]:
-        if not isinstance(term, App):
-            return children(term)
-        if term.op != "ite":
-            return term.args
+        if not isinstance(term, App) or term.op != "ite":
+            return term.below
         condition, then, otherwise = term.args
         match self._known.get(condition):
             case True:

@@ -10,10 +10,10 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast
 
+from lictor_ir.records import record
 from lictor_ir.terms import (
     FALSE,
     TRUE,
@@ -349,7 +349,7 @@ def _lifted(term: Term, leaf: Callable[[Term], Term]) -> Term:
 # -- what an int can be ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Interval:
     """From `bottom` to `top`, both included; None is open."""
 

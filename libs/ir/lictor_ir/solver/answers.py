@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from lictor_ir.document import Document, Enumeration, Schema
 from lictor_ir.places import LENGTH, Place
+from lictor_ir.records import record
 from lictor_ir.terms import Result, results
 from lictor_ir.types import (
     ANY,
@@ -46,7 +47,7 @@ class Conclusion(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Read:
     """A value that the model names: where it stands, and the indices on the way."""
 

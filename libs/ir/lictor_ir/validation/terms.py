@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 
 from lictor_ir import operators
@@ -13,6 +12,7 @@ from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.json.regexes import check_size
 from lictor_ir.json.strict_reading import Path, spelled
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
+from lictor_ir.records import record
 from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children, postorder, results
 from lictor_ir.types import ANY, INT, ListOf, RowOf, Type, accepts
 from lictor_ir.values import EnumValue
@@ -23,7 +23,7 @@ def refuse(path: Path, message: str) -> DocumentError:
     return DocumentError(f"{spelled(path)}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TermScope:
     """What a term of the program may read: inputs, these loops' indices, and calls before this position."""
 

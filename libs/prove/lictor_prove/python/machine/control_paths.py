@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from lictor_ir.document import Span
+from lictor_ir.records import record
 from lictor_ir.terms import FALSE, TRUE, App, Term, and_
 from lictor_prove.python.machine.path_merging import merge, merge_contents
 from lictor_prove.python.machine.symbolic_values import (
@@ -99,7 +100,7 @@ class Target:
     """What a `while` loop asks before such a round."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Frame:
     """A scope that is being executed, or was and is still referred to."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from lictor_ir.document import (
@@ -21,6 +20,7 @@ from lictor_ir.document import (
     Span,
     Unknown,
 )
+from lictor_ir.records import record
 from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, not_, or_, var
 from lictor_ir.types import INT
 from lictor_prove.layer_model import TrustedFunction
@@ -95,7 +95,7 @@ class Hooks(Protocol):
     ) -> Term | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Mark:
     """Where an execution stood."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lictor_ir.document import Binder, Span
+from lictor_ir.records import record
 from lictor_ir.terms import Term
 
 Via = tuple[Span, ...]
@@ -18,7 +19,7 @@ MAX_VIAS: Final = 64
 """So many ways through helpers to one place are told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spot:
     """A place in a program, as one way through its helpers comes to it."""
 

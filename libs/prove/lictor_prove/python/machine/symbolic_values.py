@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lictor_ir.document import Schema
+from lictor_ir.records import record
 from lictor_ir.terms import (
     FALSE,
     HIGHEST_CHARACTER,
@@ -32,12 +33,13 @@ SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class SymbolicValue:
     """Base of everything an expression may be."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@record(eq=False)
 class Sym(SymbolicValue):
     """A term: a scalar, None, a row, or a container that a trusted call returned."""
 
