@@ -320,14 +320,14 @@ def _pass(
     machine.binders = (*binders, Binder(state.index, over))
     scratch.written.update(state.start(machine))
     node = loop.node
-    leaving = _suppose_going_on(machine, loop, state.index) if is_left(machine, node) else []
+    leaving = _suppose_going_on(machine, loop, state.index) if is_left(machine, node) else ()
     target = machine.enter("going")
     target.loop = node
     known = beyond(machine.guard, guard)
     state.going = and_(known, loop.round(machine, state.index))
-    conditions = [*leaving, *target.dropped, *target.tests, *loop.flowing(machine, state.index)]
+    conditions = [*target.dropped, *target.tests, *loop.flowing(machine, state.index)]
     machine.close(target, NONE_VALUE)
-    found = frozenset(made_of(conditions, machine.inputs, machine.unknowns))
+    found = frozenset({*leaving, *made_of(conditions, machine.inputs, machine.unknowns)})
     machine.store, machine.guard, machine.binders, machine.departed = (
         outer,
         guard,
@@ -337,7 +337,9 @@ def _pass(
     return scratch.written, found
 
 
-def _suppose_going_on(machine: Machine, loop: ListLoop | ConditionLoop, index: Term) -> list[Term]:
+def _suppose_going_on(
+    machine: Machine, loop: ListLoop | ConditionLoop, index: Term
+) -> tuple[str, ...]:
     """Go on only where the round does not leave the loop, if that is known when it begins; what it would leave by."""
     mark = machine.mark()
     machine.store = Store(machine.store)
@@ -345,13 +347,15 @@ def _suppose_going_on(machine: Machine, loop: ListLoop | ConditionLoop, index: T
     target.loop = loop.node
     loop.round(machine, index)
     leaving = list(target.dropped)
+    # While what the round computed is there: afterwards other things have its names.
+    labels = made_of(leaving, machine.inputs, machine.unknowns)
     machine.go_back(mark)
     leaves = or_(*(beyond(each, mark.guard) for each in leaving))
     if not any(
         _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
     ):
         machine.suppose(not_(leaves))
-    return leaving
+    return labels
 
 
 def _summaries(
