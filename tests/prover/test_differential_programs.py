@@ -28,7 +28,7 @@ from lictor_prove.python.interpreter import trusted_calls
 from lictor_prove.python.operations import arithmetic
 
 PROGRAMS = 500
-MOST_REJECTED = 0.2
+MOST_REJECTED = 0.35
 LEAST_PROVED = 0.02
 
 
