@@ -38,6 +38,8 @@ from lictor_prove.written_values import written
 MORE: Final = 4
 """Answers of one function, for calls that nobody foresees."""
 MAX_CONSTANTS: Final = 40
+MAX_LETTERS: Final = 200
+"""Of a text that another one is joined to."""
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
 _SIZES: Final = (0, 1, 1, 2, 3)
 MAX_SIZE: Final = 20
@@ -186,10 +188,18 @@ class ValuePool:
             return random.choice(aimed)
         known = [each for each in seen if type(each) is kind] if random.random() < 0.3 else []
         if known:
-            found: Any = random.choice(known)
-            return found + random.choice((0, 1, -1)) if kind is int and not self._few else found
+            return self._beside(random.choice(known), random, aimed or ())
         pool: Sequence[Value] = {int: self._ints, float: self._floats, str: self._texts}[kind]
         return random.choice(pool)
+
+    def _beside(self, seen: Any, random: Random, aimed: Sequence[Any]) -> Value:
+        """A value that was seen, or one that programs tell from it: a neighbour, a name with an ending."""
+        if type(seen) is int:
+            return seen if self._few else seen + random.choice((0, 1, -1))
+        if type(seen) is str and aimed and len(seen) <= MAX_LETTERS and random.random() < 0.4:
+            part = random.choice(aimed)
+            return random.choice((seen + part, part + seen))
+        return seen
 
 
 def _around(value: object) -> tuple[bool | int | float | str, ...]:

@@ -41,6 +41,7 @@ from lictor_prove.rehearsal.chosen_values import (
 )
 from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
 from lictor_prove.rehearsal.other_runs import without_others
+from lictor_prove.rehearsal.planning_time import PlanningTime
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
 from lictor_prove.written_values import shortened, written
 
@@ -129,9 +130,8 @@ def planned(
 ) -> Plan:
     """The plan for a program that is proved; `order` is without runs. `literals`: what stands in the program."""
     begun = time.perf_counter()
-    planning = _Planning(
-        document, shape, settings, begun + max(settings.rehearsal_ms, solved_ms) / 1000
-    )
+    time_left = PlanningTime(max(settings.rehearsal_ms, solved_ms))
+    planning = _Planning(document, shape, settings, time_left)
     planning.try_values(literals, Random(seed))
     planning.ask_solver()
     planning.find_others()
@@ -157,12 +157,16 @@ class _Kept:
 
 class _Planning:
     def __init__(
-        self, document: Document, shape: ProgramShape, settings: ProofSettings, end: float
+        self,
+        document: Document,
+        shape: ProgramShape,
+        settings: ProofSettings,
+        time_left: PlanningTime,
     ) -> None:
         self._document = document
         self._shape = shape
         self._settings = settings
-        self._end = end
+        self._time = time_left
         self._places = Places(document, shape)
         self._monitor = ContractMonitor(document)
         self._pool = ValuePool(document, (), ())
@@ -176,7 +180,7 @@ class _Planning:
 
     @property
     def _is_late(self) -> bool:
-        return time.perf_counter() > self._end
+        return self._time.left_ms < 0
 
     # -- cheap runs ------------------------------------------------------------------------------
 
@@ -322,10 +326,11 @@ class _Planning:
     def _is_never(self, goal: Goal, asked: Document, *, keep: bool = False) -> bool:
         """Whether nothing leads there; else a run that does is kept, if one is found."""
         for question in (lambda: goal, lambda: completed(asked, goal)):
-            left = int((self._end - time.perf_counter()) * 1000)
+            left = int(self._time.left_ms)
             if left <= 0:
                 return False
-            answer = decide(question(), min(left, QUESTION_MS), self._settings.memory_mb)
+            with self._time.waiting():
+                answer = decide(question(), min(left, QUESTION_MS), self._settings.memory_mb)
             if answer.conclusion is Conclusion.HOLDS:
                 return not goal.undecided
             if answer.model is None:
