@@ -29,11 +29,11 @@ from lictor_prove.python.operations import (
     builtin_functions,
     format_strings,
     stdlib_functions,
-    unknown_containers,
 )
 from lictor_prove.python.operations import container_methods as held
 from lictor_prove.python.operations import string_methods as text
 from lictor_prove.python.operations.conversions import Args
+from lictor_prove.python.operations.unknown import containers as unknown_containers
 from lictor_prove.python.refusals import Raises, Unmodelled, refuse
 
 Function = Callable[[Machine, SymbolicValue, Args], SymbolicValue]

@@ -107,11 +107,11 @@ def test_a_global_that_functions_assign_is_no_constant_of_a_program(
     tmp_path: Path, how: str
 ) -> None:
     proof = reading_limit(tmp_path, REBINDING[how])
-    assert (proof.verdict, [each.code for each in proof.reasons]) == (
+    assert (proof.verdict, {each.code for each in proof.reasons}) == (
         "rejected",
-        ["import.changing"],
+        {"import.changing"},
     )
-    assert "charges.py:" in proof.reasons[0].message
+    assert all("charges.py:" in each.message for each in proof.reasons)
 
 
 STAYING = {

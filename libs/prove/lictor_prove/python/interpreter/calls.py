@@ -32,7 +32,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations import builtin_functions
 from lictor_prove.python.operations.container_contents import configurations, term_of
-from lictor_prove.python.operations.unknown_containers import is_unknown
+from lictor_prove.python.operations.unknown.containers import is_unknown
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
 from lictor_prove.python.syntax.scopes import has_inner_scopes, local_names, parameters
 

@@ -26,10 +26,11 @@ from lictor_prove.python.machine.symbolic_values import (
     count,
     described,
 )
-from lictor_prove.python.operations import containers, unknown_iterables
+from lictor_prove.python.operations import containers
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plans, unchanged
-from lictor_prove.python.operations.unknown_containers import (
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
+from lictor_prove.python.operations.unknown.containers import (
     iterated,
     labels_of,
     made,

@@ -28,7 +28,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.machine.unknown_values import maybe_raised
-from lictor_prove.python.operations import container_contents, subscripts, unknown_iterables
+from lictor_prove.python.operations import container_contents, subscripts
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
@@ -37,8 +37,9 @@ from lictor_prove.python.operations.iterables import (
     plan,
     unchanged,
 )
-from lictor_prove.python.operations.unknown_containers import is_unknown, item_at, made, opened
-from lictor_prove.python.operations.unknown_iterables import may_end, unpacked
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
+from lictor_prove.python.operations.unknown.containers import is_unknown, item_at, made, opened
+from lictor_prove.python.operations.unknown.iterables import may_end, unpacked
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import leaves_by
 

@@ -25,13 +25,13 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import builtin_functions
 from lictor_prove.python.operations.comparisons import compare, truth
 from lictor_prove.python.operations.container_contents import configurations
-from lictor_prove.python.operations.unknown_containers import (
+from lictor_prove.python.operations.unknown.containers import (
     is_unknown,
     item_at,
     iterated,
     made,
 )
-from lictor_prove.python.operations.unknown_iterables import part
+from lictor_prove.python.operations.unknown.iterables import part
 from lictor_prove.python.refusals import refuse
 
 _NO_SEQUENCES: Final = frozenset(

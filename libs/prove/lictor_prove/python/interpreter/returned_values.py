@@ -23,7 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
 )
 from lictor_prove.python.machine.unknown_values import unknown
-from lictor_prove.python.operations.unknown_containers import made
+from lictor_prove.python.operations.unknown.containers import made
 
 
 def returned(machine: Machine, whole: Term) -> SymbolicValue:

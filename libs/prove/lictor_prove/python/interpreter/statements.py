@@ -26,7 +26,7 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import container_methods, container_operators, subscripts
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
-from lictor_prove.python.operations.unknown_containers import is_unknown
+from lictor_prove.python.operations.unknown.containers import is_unknown
 from lictor_prove.python.refusals import Raises, refuse
 
 

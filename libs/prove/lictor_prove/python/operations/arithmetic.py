@@ -38,7 +38,7 @@ from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.operations import container_operators
 from lictor_prove.python.operations.comparisons import as_term, whole
 from lictor_prove.python.operations.containers import known_text
-from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import MAX_ITERATIONS, MAX_TEXT, Raises, refuse, unmodelled
 
 EXACT: Final = 2**53

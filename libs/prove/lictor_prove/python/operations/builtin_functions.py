@@ -31,7 +31,6 @@ from lictor_prove.python.operations import (
     conversions,
     iterator_builtins,
     stdlib_functions,
-    unknown_iterables,
 )
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.containers import length, put
@@ -45,8 +44,9 @@ from lictor_prove.python.operations.conversions import (
     unordered,
 )
 from lictor_prove.python.operations.iterables import UnknownItems, known_items, plan
-from lictor_prove.python.operations.unknown_containers import iterated, made, sequence_of
-from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
+from lictor_prove.python.operations.unknown.containers import iterated, made, sequence_of
+from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import Raises, Unmodelled, refuse, unmodelled
 
 

@@ -29,7 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.equality import equal
-from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 NUMBERS: Final = (BOOL, INT, FLOAT)

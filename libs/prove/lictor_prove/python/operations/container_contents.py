@@ -23,7 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.operations.unknown_terms import passed
+from lictor_prove.python.operations.unknown.terms import passed
 from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse, unmodelled
 
 UNKNOWN: Final = object()

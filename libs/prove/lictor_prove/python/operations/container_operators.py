@@ -10,7 +10,7 @@ from lictor_prove.python.machine.path_merging import concatenated
 from lictor_prove.python.machine.symbolic_values import Ref, SymbolicValue, TupleV
 from lictor_prove.python.operations.container_contents import entries
 from lictor_prove.python.operations.containers import bounded, check_size, put, set_operation
-from lictor_prove.python.operations.unknown_containers import (
+from lictor_prove.python.operations.unknown.containers import (
     is_unknown,
     iterated,
     made,

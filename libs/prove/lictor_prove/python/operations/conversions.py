@@ -36,12 +36,12 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     format_strings,
-    unknown_iterables,
 )
 from lictor_prove.python.operations.arithmetic import binary, known_int, to_float
 from lictor_prove.python.operations.comparisons import as_term, less, truth, whole
 from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.operations.iterables import known_items
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.refusals import MAX_TEXT, Raises, Unmodelled, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]

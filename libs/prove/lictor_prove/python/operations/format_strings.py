@@ -17,7 +17,7 @@ from lictor_prove.python.machine.symbolic_values import ErrorV, Sym, SymbolicVal
 from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
-from lictor_prove.python.operations.unknown_results import fresh, modelled
+from lictor_prove.python.operations.unknown.results import fresh, modelled
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 _SPEC: Final = re.compile(

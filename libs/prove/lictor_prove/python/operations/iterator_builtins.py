@@ -30,8 +30,8 @@ from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.container_contents import count_of
 from lictor_prove.python.operations.containers import rounds
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan, unchanged
-from lictor_prove.python.operations.unknown_containers import item_at
-from lictor_prove.python.operations.unknown_iterables import may_end, zipped
+from lictor_prove.python.operations.unknown.containers import item_at
+from lictor_prove.python.operations.unknown.iterables import may_end, zipped
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]

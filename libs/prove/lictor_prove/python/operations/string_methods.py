@@ -24,11 +24,12 @@ from lictor_prove.python.machine.symbolic_values import (
     is_none,
     known,
 )
-from lictor_prove.python.operations import container_contents, unknown_iterables
+from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import clamp_index, concat
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.iterables import known_items
-from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
+from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import MAX_TEXT, Raises, Unmodelled, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]

@@ -36,21 +36,21 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import (
     container_contents,
     containers,
-    unknown_containers,
-    unknown_iterables,
 )
 from lictor_prove.python.operations.arithmetic import clamp_index, known_int
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.equality import same
-from lictor_prove.python.operations.unknown_containers import (
+from lictor_prove.python.operations.unknown import containers as unknown_containers
+from lictor_prove.python.operations.unknown import iterables as unknown_iterables
+from lictor_prove.python.operations.unknown.containers import (
     is_unknown,
     item_at,
     made,
     opened,
     sequence_of,
 )
-from lictor_prove.python.operations.unknown_iterables import index_of
-from lictor_prove.python.operations.unknown_results import modelled
+from lictor_prove.python.operations.unknown.iterables import index_of
+from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 

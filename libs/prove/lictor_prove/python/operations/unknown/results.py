@@ -16,7 +16,7 @@ from lictor_prove.python.kinds import NUMERIC, SETS, WHOLE, Group, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import SymbolicValue, TupleV
 from lictor_prove.python.machine.unknown_values import flows, unknown
-from lictor_prove.python.operations.unknown_containers import made, sequence_of
+from lictor_prove.python.operations.unknown.containers import made, sequence_of
 from lictor_prove.python.refusals import Unmodelled
 
 

@@ -24,7 +24,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown
 from lictor_prove.python.operations.containers import hashable
-from lictor_prove.python.operations.unknown_containers import (
+from lictor_prove.python.operations.unknown.containers import (
     item_at,
     iterated,
     made,
