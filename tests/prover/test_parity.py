@@ -66,15 +66,16 @@ def test_case_that_is_named_wrongly_is_a_disagreement(distribution: Path) -> Non
     assert unexplained(rows, {wrong.case.name: "a hole"}) == []
 
 
-def test_proof_of_a_case_that_must_fail_is_never_excused() -> None:
+def test_proof_of_a_case_that_must_fail_is_not_excused_by_the_page() -> None:
     case = Case("x/cases/a_fail.py", Path("a_fail.py"), False, (), ())
     row = Row(case, Answer("proved", 1.0), None)
     assert unexplained([row], {case.name: "because"}) == [row]
 
 
-def test_page_explains_only_cases_that_pin_a_hole() -> None:
+def test_page_explains_one_hole_and_the_case_whose_guarantee_holds() -> None:
     why = explained(prover_parity.EXPLAINED.read_text("utf-8"))
-    assert list(why) == ["examples/trading/cases/row_mixing_hole_pass.py"]
+    assert prover_parity.HOLDS == {"tests/fixtures/loop_email/cases/loop_var_rebind_fail.py"}
+    assert list(why) == ["examples/trading/cases/row_mixing_hole_pass.py", *prover_parity.HOLDS]
     assert all(len(reason) > 80 for reason in why.values())
 
 
