@@ -36,22 +36,35 @@ MAX_FORKS: Final = 2_000
 FORKS_A_CALL: Final = 200
 """The same for a whole run: so many more with each of its calls."""
 MAX_OTHERS: Final = 16
-"""Calls that are compared after the first that fits; the nearest come first."""
+"""Calls that are compared after the first that fits, or ends after the first; the nearest come first."""
 
 
 class Following:
     """A document that is run beside a program. Every method raises a DifferenceError when they part."""
 
     def __init__(
-        self, document: Document, inputs: Mapping[str, Value], *, monitored: bool = False
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        *,
+        monitored: bool = False,
+        most: int | None = None,
     ) -> None:
-        """`monitored`: the document's guarantees are held, too (`unkept`)."""
+        """`monitored`: the document's guarantees are held, too (`unkept`).
+
+        `most`: ways that are looked at in the whole run; if not given, more with each call.
+        """
         try:
             self._ways = [PossibleRun.of(document, inputs, monitored=monitored)]
         except IrError as error:
             raise DifferenceError(f"the document can't be run: {error}") from None
         self._waits = False
         self._left = MAX_FORKS
+        self._most = most
+        self.looked_at = 0
+        """Ways that were looked at so far."""
+        self._made: frozenset[str] | None = None
+        """At the end, the atoms whose calls were made in all ways; not only in those that were looked for then."""
         self._is_cut = False
         """Whether ways were given up because there were too many."""
         self._row_classes = _row_classes(document)
@@ -133,6 +146,8 @@ class Following:
     @property
     def sites(self) -> frozenset[str]:
         """The atoms whose calls were made, whichever way the run goes."""
+        if self._made is not None:
+            return self._made
         made = [{step.atom.id for step in way.trace.steps} for way in self._ways]
         for way, calls in zip(self._ways, made, strict=True):
             if self._waits and way.pending is not None:
@@ -140,14 +155,20 @@ class Following:
         return frozenset(set[str].intersection(*made)) if made else frozenset()
 
     def ended(self) -> list[Trace]:
-        """The program is done: the runs of the document that it may have been."""
+        """The program is done: runs of the document that it may have been, one that keeps its guarantees if any does.
+
+        One such is enough, and there may be thousands; they are not all looked for.
+        """
         if self._waits:
             raise DifferenceError("the program ended before the last call returned")
+        self._made = self.sites
         told: list[str] = []
         found: list[PossibleRun] = []
         for way in self._reached(told):
             if way.pending is None:
                 found.append(way)
+                if way.unkept() is None or len(found) > MAX_OTHERS:
+                    break
             else:
                 told.append(f"the program ended, where {way.pending.atom.effect} should be called")
         self._ways = found
@@ -168,6 +189,8 @@ class Following:
         """Each way at its next call or its end; of those that can't be followed, why."""
         todo = deque(self._ways)
         left = min(MAX_FORKS, self._left)
+        if self._most is not None:
+            left = min(left, self._most - self.looked_at)
         while todo:
             way = todo.popleft()
             try:
@@ -180,6 +203,7 @@ class Following:
                 continue
             left -= len(forks)
             self._left -= len(forks)
+            self.looked_at += len(forks)
             if left < 0:
                 told.insert(0, "declared unknowns leave too many ways to follow")
                 self._is_cut = True

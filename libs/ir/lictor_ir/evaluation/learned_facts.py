@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.evaluation.value_types import is_same
-from lictor_ir.terms import App, Result, Term, results
+from lictor_ir.terms import App, Result, Term, postorder
 from lictor_ir.types import BOOL, INT, NONE, STR
 from lictor_ir.values import Open, Value
 
@@ -26,12 +26,16 @@ class LearnedFacts:
     """Facts about terms that rest on declared unknowns, each settled in the iteration that it was seen in."""
 
     def __init__(self) -> None:
+        self.fixed: set[Term] = set()
+        """Terms that are settled in every iteration, as evaluation found; the same set in all copies."""
         self._values: dict[Term, Value] = {}
-        self._unsettled: list[tuple[Term, Value, frozenset[Result]]] = []
+        self._unsettled: list[tuple[Term, Value, frozenset[Term]]] = []
+        """With all terms that stand in it: only what is seen of one of them says more of it."""
 
     def copy(self) -> LearnedFacts:
         """The same facts, to be learned on separately."""
         made = LearnedFacts()
+        made.fixed = self.fixed
         made._values = dict(self._values)
         made._unsettled = list(self._unsettled)
         return made
@@ -45,7 +49,7 @@ class LearnedFacts:
         environment = evaluation.environment
         todo = [(evaluation.settled(term), value)]
         while todo:
-            seen_of: set[Result] = set()
+            new: set[Term] = set()
             while todo:
                 part, seen = todo.pop()
                 here = Evaluation(environment, self)
@@ -56,21 +60,26 @@ class LearnedFacts:
                     if not known.declared:
                         return False
                     self._values[part] = seen
-                    reads = results(part)
-                    seen_of |= reads
+                    new.add(part)
                     if not isinstance(part, Result):
-                        self._unsettled.append((part, seen, reads))
+                        self._unsettled.append((part, seen, frozenset(postorder(part))))
                 elif not is_same(known, seen):
                     return False
             # What is known now may settle what was open before, or contradict it.
             left, self._unsettled = self._unsettled, []
             again = Evaluation(environment, self)
-            for part, seen, reads in left:
-                known = _NOTHING if reads.isdisjoint(seen_of) else again.by_parts(part)
-                if known is _NOTHING:
-                    self._unsettled.append((part, seen, reads))
-                elif isinstance(known, Open):
-                    self._unsettled.append((part, seen, reads))
+            for fact in left:
+                part, seen, parts = fact
+                if parts.isdisjoint(new):
+                    self._unsettled.append(fact)
+                    continue
+                if again.settled(part) is not part:
+                    # An index in it is known now: what is known of the term that it is may be more.
+                    todo.append((part, seen))
+                    continue
+                known = again.by_parts(part)
+                if isinstance(known, Open):
+                    self._unsettled.append(fact)
                     todo += _implied(part, seen, again)
                 elif not is_same(known, seen):
                     return False

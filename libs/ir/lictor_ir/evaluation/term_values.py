@@ -25,7 +25,6 @@ from lictor_ir.terms import (
     Result,
     Term,
     Var,
-    children,
     const,
     postorder,
     with_children,
@@ -64,6 +63,11 @@ def value(term: Term, environment: Environment) -> Value:
 
 class Facts(Protocol):
     """What is known of terms that rest on declared unknowns."""
+
+    @property
+    def fixed(self) -> set[Term]:
+        """Terms that are `settled` in every iteration: they read no index of a loop."""
+        ...
 
     def value(self, term: Term) -> Any:
         """The value of a term that is `settled`; Open when it is not known."""
@@ -110,11 +114,24 @@ class Evaluation:
 
     def settled(self, root: Term) -> Term:
         """The term without indices of loops, so that it is one and the same wherever it means the same."""
-        done = self._settled
-        for term in postorder(root, parts=lambda part: () if part in done else children(part)):
-            if term not in done:
-                done[term] = self._settle(term, [done[part] for part in children(term)])
-        return done[root]
+        done, fixed = self._settled, set[Term]() if self._facts is None else self._facts.fixed
+        if root in fixed:
+            return root
+
+        def unsettled(term: Term) -> tuple[Term, ...]:
+            return () if term in done or term in fixed else term.below
+
+        for term in postorder(root, parts=unsettled):
+            if term in done or term in fixed:
+                continue
+            parts = term.below
+            if all(part in fixed for part in parts) and _is_fixed(term):
+                fixed.add(term)
+            else:
+                done[term] = self._settle(
+                    term, [part if part in fixed else done[part] for part in parts]
+                )
+        return root if root in fixed else done[root]
 
     def _settle(self, term: Term, parts: list[Term]) -> Term:
         if isinstance(term, Var) and term.type == INT and not isinstance(self.found(term), Open):
@@ -200,6 +217,13 @@ class Evaluation:
         if term.op in ("and", "or"):
             return _junction(values, deciding=term.op == "or")
         return _open_of(values) or _applied(term.op, term.param, values)
+
+
+def _is_fixed(term: Term) -> bool:
+    """Whether a term is settled in every iteration, if its parts are."""
+    if isinstance(term, Var):
+        return term.type != INT
+    return not isinstance(term, Result) or all(isinstance(index, Const) for index in term.indices)
 
 
 def _open_of(values: Iterable[Any]) -> Open | None:

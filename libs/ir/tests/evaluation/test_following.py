@@ -14,7 +14,7 @@ from ir_strategies import RESULTS, documents, input_values, values_of
 from unknown_documents import document, without_inputs
 
 from lictor_ir.document import Document
-from lictor_ir.errors import DifferenceError, UnknownError, UnspecifiedError
+from lictor_ir.errors import DifferenceError, TooManyWaysError, UnknownError, UnspecifiedError
 from lictor_ir.evaluation import (
     Following,
     ObservedCall,
@@ -420,6 +420,49 @@ def test_too_many_ways_admit_less_and_never_more(monkeypatch: pytest.MonkeyPatch
     assert differs(known, call("note", text="8")) is None
     monkeypatch.setattr(following, "MAX_FORKS", 4)
     assert "too many ways" in why(known, call("note", text="8"))
+
+
+LONG = """
+unknown u1: int says "x"
+unknown u2: bool for i in result(u1) says "x"
+effect c1: note(text = "a") for i in result(u1) when result(u2, i)
+effect c2: note(text = "done")
+unknown u3: int says "y"
+unknown u4: bool for j in result(u3) says "y"
+effect c3: note(text = "z") for j in result(u3) when result(u4, j)
+"""
+
+
+def test_the_end_of_a_run_is_found_without_looking_at_all_ways_to_it() -> None:
+    beside = Following(document(LONG), {}, monitored=True)
+    for text in ("a", "done"):
+        beside.called("note", {"text": text})
+        beside.returned(None)
+    before = beside.looked_at
+    assert beside.ended()
+    assert beside.looked_at - before < 100
+    # Whether the first call was that of the loop is certain; what ends the run does not make more so.
+    assert beside.sites == {"c1", "c2"}
+
+
+def test_a_run_that_may_be_looked_at_in_few_ways_admits_less() -> None:
+    with pytest.raises(TooManyWaysError):
+        Following(document(LONG), {}, most=3).called("note", {"text": "done"})
+    Following(document(LONG), {}, most=100).called("note", {"text": "done"})
+
+
+def test_an_index_that_is_seen_later_tells_of_what_was_read_there() -> None:
+    known = """
+unknown u1: int says "x"
+effect c1: words()
+effect c2: note(text = result(c1)[result(u1)])
+effect c3: ask(what = "n") when result(c1)[result(u1)] == "b"
+effect c4: pay(cents = result(u1))
+"""
+    calls = [call("words", ["a", "b"]), call("note", text="b"), call("ask", 1, what="n")]
+    assert differs(document(known), *calls, call("pay", cents=1)) is None
+    assert "cents of pay" in why(document(known), *calls, call("pay", cents=0))
+    assert why(document(known), *calls[:2], call("pay", cents=1))
 
 
 # -- the plain run ---------------------------------------------------------------------------------------

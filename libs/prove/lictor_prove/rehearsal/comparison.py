@@ -31,6 +31,9 @@ DIFFERS: Final = "prover.differs"
 MAX_TOLD: Final = 30
 """Calls of each trace that a difference shows."""
 MAX_CALL: Final = 160
+MAX_LOOKED_AT: Final = 4_000
+"""Ways that the runs of one rehearsal are followed in, where unknowns decide: a verdict must not wait for more."""
+_TOO_MANY: Final = "declared unknowns leave too many ways to follow in the others"
 _REMEDY: Final = "report this program: the prover and Python disagree about it; it must not run"
 _NO_ERRORS: Final = ("MemoryError", "RecursionError", "ValueError: Exceeds the limit (")
 """What ends a run early and is no error of the program (docs/python-subset.md)."""
@@ -59,15 +62,19 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
         observation = replace(observation, runs=(), refused=_other_python(proof, observation))
     difference = plan.contradiction and f"the prover contradicts itself: {plan.contradiction}"
     compared: list[PredictedRun] = []
-    outside = 0
+    outside = looked_at = 0
+    too_many = ""
     for number, (planned, predicted, observed) in enumerate(
         zip(plan.order.runs, plan.predicted, observation.runs, strict=False), 1
     ):
         if difference:
             break
         if predicted.is_guess:
-            run = _followed(proof, plan, number, planned, predicted, observed)
+            most = MAX_LOOKED_AT - looked_at
+            run = _followed(proof, plan, number, planned, predicted, observed, most)
             difference = run.difference
+            looked_at += run.looked_at
+            too_many = too_many or (_TOO_MANY if run.is_open else "")
             if run.is_outside:
                 outside += 1
             elif not _is_cut(observed) and not run.is_open:
@@ -86,7 +93,7 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
         proof,
         plan=None,
         timings=timings,
-        rehearsal=_rehearsal(plan, compared, observation, outside),
+        rehearsal=_rehearsal(plan, compared, observation, outside, too_many),
     )
 
 
@@ -102,10 +109,11 @@ def _followed(
     planned: PlannedRun,
     predicted: PredictedRun,
     observed: ObservedRun,
+    most: int,
 ) -> FollowedRun:
-    """A run in which declared unknowns decide, held against the document."""
+    """A run in which declared unknowns decide, held against the document; `most`: ways that are looked at."""
     assert proof.ir is not None, "what is proved has a document"
-    run = followed(proof.ir.document, planned, observed, plan.raising)
+    run = followed(proof.ir.document, planned, observed, plan.raising, most=most)
     if not run.difference:
         return run
     ends = "completed" if planned.fails_at is None else "failed"
@@ -130,8 +138,13 @@ def _as_reached(
 
 
 def _rehearsal(
-    plan: Plan, compared: Sequence[PredictedRun], observation: Observation, outside: int
+    plan: Plan,
+    compared: Sequence[PredictedRun],
+    observation: Observation,
+    outside: int,
+    too_many: str,
 ) -> Rehearsal:
+    limit = _first_limit(observation) or (too_many and f": {too_many}")
     sites = frozenset[int]().union(*(each.sites for each in compared))
     outcomes = frozenset[int]().union(*(each.outcomes for each in compared))
     missing = set(range(len(plan.sites))) - sites - plan.sites_unreachable
@@ -141,13 +154,13 @@ def _rehearsal(
     elif not refused and plan.too_few:
         refused = plan.too_few
     elif not refused and not compared:
-        refused = f"no run came to its end{_first_limit(observation)}"
+        refused = f"no run came to its end{limit}"
     elif not refused and missing:
         lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
         refused = f"no run reached the call in line {lines}"
     elif not refused and len(compared) + outside < len(plan.predicted):
         # What would have come is not known, and a program can arrange that it is just what differs.
-        refused = f"only {len(compared)} of {len(plan.predicted)} runs came to their end{_first_limit(observation)}"
+        refused = f"only {len(compared)} of {len(plan.predicted)} runs came to their end{limit}"
     return Rehearsal(
         runs=len(compared),
         sites=len(plan.sites),

@@ -7,7 +7,7 @@ and the guarantees with every call. What does not hang on an unknown is compared
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from lictor_ir.document import Document, Span
@@ -34,20 +34,41 @@ class FollowedRun:
     """Whether a trusted call broke a promise: then no proof speaks about the run."""
     is_open: bool = False
     """Whether there are more ways than were followed, and none of those fits: then nothing is compared."""
+    looked_at: int = 0
+    """Ways that were looked at."""
 
 
 def followed(
-    document: Document, planned: PlannedRun, observed: ObservedRun, raising: Sequence[Span]
+    document: Document,
+    planned: PlannedRun,
+    observed: ObservedRun,
+    raising: Sequence[Span],
+    *,
+    most: int,
 ) -> FollowedRun:
-    """Whether a run is one of its document."""
+    """Whether a run is one of its document; `most`: ways that are looked at until it is left open."""
+    try:
+        inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
+        following = Following(document, inputs, monitored=True, most=most)
+    except DifferenceError as difference:
+        return FollowedRun(str(difference))
+    run = _followed(following, document, planned, observed, raising)
+    return replace(run, looked_at=following.looked_at)
+
+
+def _followed(
+    following: Following,
+    document: Document,
+    planned: PlannedRun,
+    observed: ObservedRun,
+    raising: Sequence[Span],
+) -> FollowedRun:
     types = {
         (effect.name, each.name): each.type
         for effect in document.effects
         for each in effect.parameters
     }
     try:
-        inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
-        following = Following(document, inputs, monitored=True)
         made: list[str] = []
         for number, call in enumerate(observed.calls):
             given, schemas = _arguments(call, types)

@@ -7,7 +7,7 @@ not: a busy machine would plan fewer runs than a quiet one, and call fewer progr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
@@ -23,7 +23,7 @@ class PlanningTime:
         return (self._end - time.thread_time()) * 1000
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> Generator[None]:
         """While another process computes."""
         begun, computed = time.perf_counter(), time.thread_time()
         try:

@@ -12,6 +12,7 @@ from libs.prove.tests.python_front_end import LAYER, program
 from libs.prove.tests.rehearsal.test_plan import HELPER, SEED, plan_of, proved
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.result import Proof
+from lictor_prove.rehearsal import comparison
 from lictor_prove.rehearsal.comparison import DIFFERS, rehearse, rehearsed
 from lictor_prove.rehearsal.orders import Observation, ObservedCall, ObservedRun, StageOrder
 from lictor_prove.rehearsal.plan import LEAST, Plan
@@ -334,3 +335,15 @@ def test_a_program_too_long_for_enough_runs_is_not_rehearsed() -> None:
     assert done.verdict == "proved"
     assert done.rehearsal is not None
     assert "fit into an order" in done.rehearsal.refused
+
+
+def test_runs_that_may_go_in_too_many_ways_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A verdict does not wait for them, and nothing counts as rehearsed."""
+    found = proved("for name in names():\n    if name.title() != 'A':\n        send('a', 'b')")
+    assert rehearsed(found, observed(found)).is_rehearsed
+    monkeypatch.setattr(comparison, "MAX_LOOKED_AT", 0)
+    done = rehearsed(found, observed(found))
+    assert done.verdict == "proved"
+    assert not done.is_rehearsed
