@@ -1,9 +1,10 @@
 """Documents that somebody hands in, held to a trusted layer.
 
 A document says what happens and what is promised about it. What a trusted call demands and promises is not the
-author's to say: all of that is taken from the layer anew, whatever the document holds, and the rest must be declared as
-the layer declares it. So a proof about a document rests on the layer alone, as one about a program does. It says
-nothing about any program, only about what the document itself says.
+author's to say: all of that is taken from the layer anew, whatever the document holds, and the rest must be declared
+as the layer declares it. Facts about unknowns, which nobody could check, are refused. So a proof about a document
+rests on the layer alone, as one about a program does. It says nothing about any program, only about what the document
+itself says.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def prove_bound(
 ) -> Proof:
     """The verdict about a document that somebody hands in, under a layer and its required contracts."""
     try:
+        _refuse_facts(document)
         bound, unread = _bound(document, layer)
     except Rejected as refused:
         return rejected(*refused.reasons, layer_hash=layer.hash)
@@ -77,10 +79,21 @@ def prove_bound(
     return dataclasses.replace(proof, layer_hash=layer.hash)
 
 
-def prove_alone(document: Document, settings: ProofSettings = DEFAULT) -> Proof:
+def prove_alone(
+    document: Document,
+    settings: ProofSettings = DEFAULT,
+    *,
+    progress: OnProgress | None = None,
+    kept: KeptCertificate | None = None,
+) -> Proof:
     """The verdict about a document without any layer: what its calls demand and promise is its own word."""
+    try:
+        _refuse_facts(document)
+    except Rejected as refused:
+        return rejected(*refused.reasons)
     # It may name a layer. Nobody looked at that here, so nothing is said about it.
-    return dataclasses.replace(prove_document(document, settings), layer_hash=None)
+    proof = prove_document(document, settings, progress=progress, kept=kept)
+    return dataclasses.replace(proof, layer_hash=None)
 
 
 def bound_to(document: Document, layer: Layer) -> Document:
@@ -124,6 +137,18 @@ def _bound(document: Document, layer: Layer) -> tuple[Document, list[UnreadPromi
         guarantees=tuple(stated),
     )
     return made, [each for each in promises if isinstance(each, UnreadPromise)]
+
+
+def _refuse_facts(document: Document) -> None:
+    """A fact may say anything, also that no run exists: only a front-end is believed, about what it read."""
+    if document.facts:
+        raise Rejected(
+            Reason(
+                "ir.facts",
+                "facts: what a document says of its unknowns besides their types can't be checked without the program",
+                "hand in the program, or leave the facts out",
+            )
+        )
 
 
 def _refused(message: str) -> Rejected:

@@ -153,8 +153,8 @@ def _certified(job: Job, proof: Proof, limits: CertificateLimits) -> Done:
 
 
 def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
-    from lictor_prove.proof.prover import prove, prove_document
-    from lictor_prove.proof.submitted_documents import prove_bound, read_document
+    from lictor_prove.proof.prover import prove
+    from lictor_prove.proof.submitted_documents import prove_alone, prove_bound, read_document
 
     def progress(told: Progress) -> None:
         write_frame(outgoing, told)
@@ -167,7 +167,7 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
             reason = Reason("ir.unreadable", str(error), "send a document in one of its two forms")
             return rejected(reason)
         if layer is None:
-            return prove_document(document, job.settings, progress=progress, kept=job.kept)
+            return prove_alone(document, job.settings, progress=progress, kept=job.kept)
         return prove_bound(document, layer, job.settings, progress=progress, kept=job.kept)
     if layer is None:
         raise ProveError("a program is proved under a trusted layer, and none is given")

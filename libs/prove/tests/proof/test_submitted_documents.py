@@ -6,17 +6,22 @@ from pathlib import Path
 import pytest
 
 from lictor_ir.contracts import Anything
-from lictor_ir.document import Document, Parameter
+from lictor_ir.document import Document, Fact, FactKind, Parameter
 from lictor_ir.errors import IrError
 from lictor_ir.json.document import from_json, to_json
 from lictor_ir.terms import FALSE, const
 from lictor_ir.text import write
-from lictor_ir.types import INT
+from lictor_ir.types import INT, STR
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of, prove_document
-from lictor_prove.proof.submitted_documents import bound_to, prove_bound, read_document
+from lictor_prove.proof.submitted_documents import (
+    bound_to,
+    prove_alone,
+    prove_bound,
+    read_document,
+)
 from lictor_schema.proofs.proof import ProofVerdict
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -73,6 +78,19 @@ def test_promises_that_a_document_makes_up_are_not_relied_on(layer, newsletter):
     )
     bound = bound_to(lie, layer)
     assert FALSE not in [each.formula for each in bound.assumptions]
+
+
+def test_facts_that_a_document_makes_up_are_refused(layer):
+    source = SENDS.replace(
+        "    send_mail", "    for each in list_contacts('newsletter'):\n        send_mail"
+    )
+    honest = document_of(source.replace("{address!r}", "each.email.title()"), name="p", layer=layer)
+    (value,) = (each for each in honest.unknowns if each.type == STR)
+    lie = dataclasses.replace(honest, facts=(Fact(value.id, FactKind.HOLDS, FALSE),))
+    assert prove_bound(honest, layer).verdict is not ProofVerdict.PROVED
+    for proof in (prove_bound(lie, layer), prove_alone(lie)):
+        assert proof.verdict is ProofVerdict.REJECTED
+        assert [each.code for each in proof.reasons] == ["ir.facts"]
 
 
 def test_contracts_that_the_layer_requires_are_proved_too(layer):
