@@ -163,6 +163,10 @@ BODIES = {
     "def f():\n    g()\ndef g():\n    f()\nf()": "call.recursion",
     "@note\ndef f():\n    pass": "decorator.unknown",
     "raise s": "raise.class",
+    # Python makes a FileNotFoundError of it, and a TypeError of the next.
+    "try:\n    raise OSError(2, s)\nexcept FileNotFoundError:\n    note(s)\nexcept OSError:\n    pass": "raise.class",
+    "try:\n    raise ValueError(s) from 3\nexcept ValueError:\n    pass\nexcept TypeError:\n    note(s)": "raise.cause",
+    "try:\n    note(s)\nexcept ValueError as e:\n    raise OSError(s) from e": ACCEPTED,
     "def f(x: note(1)):\n    pass": "annotation.expression",
     "x: note(1) = 1": "annotation.expression",
     "x = 'x' * 10 ** 9": "limits.term",

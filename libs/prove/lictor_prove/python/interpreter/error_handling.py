@@ -22,7 +22,13 @@ from lictor_prove.python.machine.raised_errors import (
     spans_of,
     together,
 )
-from lictor_prove.python.machine.symbolic_values import NONE_VALUE, UNBOUND, ErrorV, SymbolicValue
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    UNBOUND,
+    ErrorV,
+    SymbolicValue,
+    is_none,
+)
 from lictor_prove.python.machine.unknown_values import flows, unknown
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import leaves_by, returns
@@ -263,8 +269,22 @@ def _made(machine: Machine, node: ast.Raise) -> RaisedError:
         given = [machine.evaluate(argument) for argument in raised.args]
         if raised.keywords:
             refuse("raise.class", "errors take no keywords here", "Pass a text.", node)
+        if _class(name.id) == "OSError" and len(given) > 1:
+            refuse(
+                "raise.class",
+                "an OSError with a number becomes the class that stands for the number",
+                "Raise that class with a text: FileNotFoundError, PermissionError.",
+                node,
+            )
     if node.cause is not None:
-        machine.evaluate(node.cause)
+        cause = machine.evaluate(node.cause)
+        if not isinstance(cause, ErrorV) and not is_none(cause):
+            refuse(
+                "raise.cause",
+                "an error is raised from an error that is handled, or from None",
+                "Write `from error`, with the name of a handler.",
+                node,
+            )
     machine.at = node
     made_of = (machine.guard, *flows(machine, *given)) if machine.handling or given else ()
     return RaisedError(frozenset({_class(name.id)}), made_of, spans=spans_of(machine))
