@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from nats.errors import Error as NatsError
@@ -23,9 +25,11 @@ from lictor_bus.service.health import ask_health
 from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layer_model import Layer
+from lictor_prove.rehearsal.order_json import order_bytes, order_of
+from lictor_prove.rehearsal.orders import Answer, PlannedRun, StageOrder
 from lictor_prover.bus_stage import BusStage
 from lictor_rehearser.app import RehearserSettings
-from lictor_schema.proofs.rehearsal_order import RehearsalObservation
+from lictor_schema.proofs.rehearsal_order import RehearsalObservation, RehearsalOrder
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +150,15 @@ async def test_silence_is_a_refusal(clean_infra: Endpoints, layer: Layer) -> Non
         assert "does not answer" in seen.refused
     finally:
         await client.close()
+
+
+def test_an_order_says_on_the_bus_what_it_says_to_a_stage() -> None:
+    answers = (Answer("number", 3), Answer("number", None, "ValueError"))
+    runs = (PlannedRun({}, answers), PlannedRun({"x": 1}, (), fails_at=0, in_order=False))
+    order = StageOrder("python", "def main():\n    pass\n", "p.py", "main", {}, runs)
+    told = {"request_id": str(uuid4()), **json.loads(order_bytes(order))}
+    heard = RehearsalOrder.from_json(json.dumps(told).encode())
+    assert order_of(heard.model_dump_json(exclude={"request_id"}).encode()) == order
 
 
 async def test_malformed_orders_are_refused_by_name(clean_infra: Endpoints) -> None:

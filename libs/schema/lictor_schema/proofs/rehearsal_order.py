@@ -19,6 +19,10 @@ class RehearsalAnswer(Model):
 
     effect: Label = Field(description="The trusted function")
     result: Any = Field(description="What it returns")
+    error: OptionalText = Field(
+        default="",
+        description="The builtin class of the error that it raises instead, which the program may handle",
+    )
 
 
 class RehearsalRun(Model):
