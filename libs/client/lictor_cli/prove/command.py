@@ -320,7 +320,7 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
                     unified(name, source, proof.rewritten), after.verdict.value, options.write
                 )
                 if options.write:
-                    write(path, proof.rewritten)
+                    write(path, source, proof.rewritten)
             if proof.layer_hash is None and layer is not None:
                 proof = replace(proof, layer_hash=layer.hash)
         except IrError as error:

@@ -35,10 +35,14 @@ def _ended(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def write(path: Path, text: str) -> None:
-    """Put the program after the rewriting into its file."""
+def write(path: Path, before: str, text: str) -> None:
+    """Put the program after the rewriting into its file, unless that holds something else by now."""
     try:
         # The program's own line ends stay what they are.
-        path.write_bytes(text.encode())
+        unchanged = path.read_bytes() == before.encode()
+        if unchanged:
+            path.write_bytes(text.encode())
     except OSError as error:
         raise LictorError(f"{path} can't be written: {error.strerror or error}") from None
+    if not unchanged:
+        raise LictorError(f"{path} was changed while it was proved: nothing is written.")

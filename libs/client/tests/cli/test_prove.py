@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import z3  # pyright: ignore[reportMissingTypeStubs]
 
+from lictor.errors import LictorError
 from lictor_cli.prove.proof_output import FileReport
 from lictor_cli.prove.proof_output import told as told_of
+from lictor_cli.prove.suggestions import write
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofResult, ProofVerdict
 
@@ -244,6 +246,16 @@ async def test_a_condition_that_can_break_is_told_with_a_run_around_the_proof(
     assert (broken["kind"], broken["line"], broken["verdict"]) == ("assertion", 4, "refuted")
     assert "list_contacts (c1) returns" in broken["counterexample"]
     assert broken["counterexample"].splitlines()[1] in (await cli("prove", *LAYERS, program)).stdout
+
+
+def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
+    program = tmp_path / "p.py"
+    program.write_text("now = 1\n")
+    with pytest.raises(LictorError, match="was changed"):
+        write(program, "before = 1\n", "after = 1\n")
+    assert program.read_text() == "now = 1\n"
+    write(program, "now = 1\n", "after = 1\n")
+    assert program.read_text() == "after = 1\n"
 
 
 async def test_a_file_name_that_is_no_text_is_no_trouble(cli, tmp_path: Path) -> None:
