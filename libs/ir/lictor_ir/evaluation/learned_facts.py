@@ -57,7 +57,7 @@ class LearnedFacts:
                 part = here.settled(part)
                 known = here.found(part)
                 if isinstance(known, Open):
-                    if not known.declared:
+                    if not known.declared or not _may_be(part, seen, here):
                         return False
                     self._values[part] = seen
                     new.add(part)
@@ -79,11 +79,32 @@ class LearnedFacts:
                     continue
                 known = again.by_parts(part)
                 if isinstance(known, Open):
+                    if not _may_be(part, seen, again):
+                        return False
                     self._unsettled.append(fact)
                     todo += _implied(part, seen, again)
                 elif not is_same(known, seen):
                     return False
         return len(self._unsettled) <= MAX_UNSETTLED
+
+
+def _may_be(term: Term, value: Value, evaluation: Evaluation) -> bool:
+    """Whether the known pieces of a text stand in this one, in their order; true of what is no text."""
+    if not (isinstance(term, App) and term.op == "concat" and isinstance(value, str)):
+        return True
+    at, gap = 0, False
+    pieces = [evaluation.found(each) for each in term.args]
+    for number, piece in enumerate(pieces):
+        if isinstance(piece, Open):
+            gap = True
+            continue
+        if gap and number == len(pieces) - 1:
+            return len(value) - len(piece) >= at and value.endswith(piece)
+        found = value.find(piece, at) if gap else at
+        if found < 0 or not value.startswith(piece, found):
+            return False
+        at, gap = found + len(piece), False
+    return gap or at == len(value)
 
 
 def _implied(term: Term, value: Value, evaluation: Evaluation) -> Iterator[tuple[Term, Value]]:
@@ -108,6 +129,13 @@ def _implied(term: Term, value: Value, evaluation: Evaluation) -> Iterator[tuple
             elif not isinstance(then, Open) and not is_same(then, value):
                 yield first, False
                 yield third, value
+        case "concat" if len(unknown) == 1 and isinstance(value, str):
+            at = term.args.index(unknown[0])
+            before, after = (
+                sum(len(evaluation.found(each)) for each in known)
+                for known in (term.args[:at], term.args[at + 1 :])
+            )
+            yield unknown[0], value[before : len(value) - after]
         case "eq" if value is True and len(unknown) == 1:
             one, other = term.args
             # Of these types, equal values are the same.

@@ -465,6 +465,25 @@ effect c4: pay(cents = result(u1))
     assert why(document(known), *calls[:2], call("pay", cents=1))
 
 
+def test_the_known_pieces_of_a_text_stand_in_what_is_passed() -> None:
+    known = document(
+        """
+unknown u1: str says "x"
+unknown u2: str says "y"
+effect c1: note(text = concat(result(u1), " of ", result(u2), "."))
+effect c2: note(text = concat("<", result(u1), ">"))
+effect c3: note(text = result(u1))
+"""
+    )
+    of, within = call("note", text="a of b of c."), call("note", text="<a of b>")
+    assert differs(known, of, within, call("note", text="a of b")) is None
+    assert why(known, of, within, call("note", text="a"))
+    for text in ("a of b", "of .", "a.", " of"):
+        assert why(known, call("note", text=text), ended=False)
+    for text in ("<", ">", "a", "<a>b"):
+        assert why(known, of, call("note", text=text), ended=False)
+
+
 # -- the plain run ---------------------------------------------------------------------------------------
 
 

@@ -44,9 +44,13 @@ _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -
 _SIZES: Final = (0, 1, 1, 2, 3)
 MAX_SIZE: Final = 20
 """Of a list whose length a program compares with a number."""
+MAX_MADE: Final = 12
+"""Rows that are made of another one and a text of the program."""
 _FEW: Final = (0, 1, -1, 2, 3, 7)
 """Where numbers say how often a loop runs."""
 _FLOATS: Final = (0.0, 1.0, -1.0, 0.5, -0.0, 0.1, 1e16, 1e308, math.inf, -math.inf, math.nan)
+_MARKS: Final = frozenset(",;:|=/\t")
+"""What programs split texts at."""
 _TEXTS: Final = ("", "a", " ", "A", "0", "a b", "é", "\U0001f600", "\n", "/", "..", "a@b.c")
 
 
@@ -97,6 +101,11 @@ class ValuePool:
         self._ints += around.get(int, ())
         self._floats += around.get(float, ())
         self._texts += around.get(str, ())
+        self._written = [each for each in dict.fromkeys(_written_texts(constants)) if each]
+        """Texts of the program, of which others are made where unknowns decide what becomes of them."""
+        self._marks = [each for each in self._written if each in _MARKS]
+        counts = (value for _, value in constants if type(value) is int)
+        self._many = [each + 1 for each in counts if 1 < each < MAX_SIZE] or [2]
         loops = (binder for atom in document.atoms for binder in atom.binders)
         self._few = any(binder.over.type == INT for binder in loops)
         self._ints += _FEW if self._few else _INTS
@@ -147,6 +156,8 @@ class ValuePool:
         """A value of a type; often one that was seen in the same run, for programs compare values with each other."""
         match type_:
             case ListOf(item):
+                if self.unknowns and random.random() < 0.5:
+                    return self._alike(item, random, seen, aims)
                 sizes = _SIZES
                 if random.random() < 0.3:
                     sizes = [each for each in aims.get(int, ()) if 0 <= each <= MAX_SIZE] or _SIZES
@@ -183,6 +194,8 @@ class ValuePool:
         kind = kinds.get(type_)
         if kind is None:
             return None
+        if kind is str and self.unknowns and random.random() < (0.4 if self._marks else 0.1):
+            return self._lines(random, seen, aims)
         aimed = aims.get(kind)
         if aimed and random.random() < 0.6:
             return random.choice(aimed)
@@ -192,6 +205,38 @@ class ValuePool:
         pool: Sequence[Value] = {int: self._ints, float: self._floats, str: self._texts}[kind]
         return random.choice(pool)
 
+    def _alike(self, item: Type, random: Random, seen: Sequence[Any], aims: Aims) -> list[Value]:
+        """Items that are alike in what conditions read, more than a program counts to; and some made of one of them."""
+        first = self.drawn(item, random, seen, aims)
+        sizes = (1, 2, 3) if random.random() < 0.5 else self._many
+        items: list[Value] = [first for _ in range(random.choice(sizes))]
+        if not isinstance(first, RowValue) or not isinstance(item, RowOf):
+            return items
+        columns = self._schemas.get(item.schema, ())
+        varied = [each for each in columns if random.random() < 0.3]
+        rows: list[Value] = [first]
+        for _ in items[1:]:
+            changed = {each.name: self.drawn(each.type, random, seen, aims) for each in varied}
+            rows.append(RowValue(first.schema, {**first.columns, **changed}))
+        texts = [each.name for each in columns if each.type == STR]
+        if texts and random.random() < 0.25:
+            del rows[2:]
+            for part in random.sample(self._written, min(MAX_MADE, len(self._written))):
+                made = {name: str(first.columns[name])[:MAX_LETTERS] + part for name in texts}
+                rows.append(RowValue(first.schema, {**first.columns, **made}))
+        return rows
+
+    def _lines(self, random: Random, seen: Sequence[Any], aims: Aims) -> str:
+        """A text of lines and fields, as programs split them at what stands in them."""
+        words = [each for each in (*seen, *aims.get(str, ()), *_TEXTS) if type(each) is str]
+        mark = random.choice(self._marks or [","])
+        width = random.choice((1, 2, 2, 3))
+        lines = (
+            mark.join(random.choice(words)[:MAX_LETTERS] for _ in range(width))
+            for _ in range(random.choice((1, 2, 2, 3)))
+        )
+        return "\n".join(lines)
+
     def _beside(self, seen: Any, random: Random, aimed: Sequence[Any]) -> Value:
         """A value that was seen, or one that programs tell from it: a neighbour, a name with an ending."""
         if type(seen) is int:
@@ -200,6 +245,11 @@ class ValuePool:
             part = random.choice(aimed)
             return random.choice((seen + part, part + seen))
         return seen
+
+
+def _written_texts(constants: Iterable[tuple[type, object]]) -> list[str]:
+    """The short texts among constants."""
+    return [value for _, value in constants if isinstance(value, str) and len(value) <= 40]
 
 
 def _around(value: object) -> tuple[bool | int | float | str, ...]:

@@ -31,7 +31,7 @@ DIFFERS: Final = "prover.differs"
 MAX_TOLD: Final = 30
 """Calls of each trace that a difference shows."""
 MAX_CALL: Final = 160
-MAX_LOOKED_AT: Final = 4_000
+MAX_LOOKED_AT: Final = 5_000
 """Ways that the runs of one rehearsal are followed in, where unknowns decide: a verdict must not wait for more."""
 _TOO_MANY: Final = "declared unknowns leave too many ways to follow in the others"
 _REMEDY: Final = "report this program: the prover and Python disagree about it; it must not run"

@@ -57,7 +57,9 @@ FIRST: Final = 5
 """Runs that are kept whatever they reach, if they differ."""
 FIRST_IF_UNCERTAIN: Final = 24
 """The same, where a site or an outcome folded away: no run of the document aims there, and if that is wrong, Python
-comes there with values that stand in the program. And where unknowns decide what a run reaches."""
+comes there with values that stand in the program."""
+FIRST_IF_UNKNOWN: Final = 34
+"""The same, where unknowns decide what a run reaches: nobody can say beforehand."""
 LEAST: Final = 3
 """What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
@@ -189,8 +191,9 @@ class _Planning:
         document = self._document
         conditions = [each.condition for each in self._shape.branches[:1_000]]
         pool = self._pool = ValuePool(document, conditions, literals)
-        uncertain = self._places.has_folded or bool(document.unknowns)
-        first = FIRST_IF_UNCERTAIN if uncertain else FIRST
+        first = FIRST_IF_UNCERTAIN if self._places.has_folded else FIRST
+        if document.unknowns:
+            first = FIRST_IF_UNKNOWN
         for number in range(max(TRIES, TRIES_EACH * len(self._places.open()))):
             if number and self._is_late:
                 if number < LEAST:

@@ -274,3 +274,17 @@ def test_one_run_is_too_few_where_others_may_keep_the_promise() -> None:
     assert found.verdict == "proved", found.reasons
     assert found.plan is not None
     assert f"1 of at least {LEAST} runs" in found.plan.too_few
+
+
+def test_where_unknowns_decide_texts_are_made_of_lines_and_lists_of_items_that_are_alike() -> None:
+    """No condition says what must be there: `split` and `count` of a text have no exact model."""
+    source = program("for line in text().splitlines():\n    note(line.split(','))")
+    found = prove(source, name="t.py", layer=LAYER, settings=PATIENT, seed=SEED)
+    assert found.plan is not None, found.reasons
+    texts = [run.answers[0].result for run in found.plan.order.runs]
+    assert any("\n" in text and "," in text for text in texts)
+    plan = plan_of(
+        "for name in names():\n    if name.title() == 'A b' and 11 < 12:\n        pay(1)"
+    )
+    lists = [run.answers[0].result for run in plan.order.runs]
+    assert any(len(each) > 11 and len(set(each)) == 1 for each in lists)
