@@ -320,6 +320,33 @@ def main() -> None:
             continue
         seen.add(each)
 """,
+    "an int of too many digits has no text": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        str(n * n)
+    except Exception:
+        send_email("bob@example.com", "m")
+""",
+    "nor in a list": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        log(f"{[n]}")
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
+    "nor is it printed": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        print("n is", n)
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
 }
 
 TRUE = {

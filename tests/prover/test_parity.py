@@ -74,7 +74,7 @@ def test_proof_of_a_case_that_must_fail_is_not_excused_by_the_page() -> None:
 
 def test_page_explains_one_hole_and_the_case_whose_guarantee_holds() -> None:
     why = explained(prover_parity.EXPLAINED.read_text("utf-8"))
-    assert prover_parity.HOLDS == {"tests/fixtures/loop_email/cases/loop_var_rebind_fail.py"}
+    assert {"tests/fixtures/loop_email/cases/loop_var_rebind_fail.py"} == prover_parity.HOLDS
     assert list(why) == ["examples/trading/cases/row_mixing_hole_pass.py", *prover_parity.HOLDS]
     assert all(len(reason) > 80 for reason in why.values())
 

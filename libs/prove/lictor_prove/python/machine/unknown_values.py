@@ -82,9 +82,14 @@ def unknown(
     return Sym(result(name, type_, [binder.index for binder in binders]))
 
 
-def maybe_raised(machine: Machine, labels: Iterable[str]) -> None:
-    """Something here may raise: if the program handles that, nobody knows whether it does."""
-    found = catcher(machine, None)
+def maybe_raised(
+    machine: Machine, labels: Iterable[str], classes: frozenset[str] | None = None
+) -> None:
+    """Something here may raise: if the program handles that, nobody knows whether it does.
+
+    `classes`: what it raises, exactly; None for any Exception.
+    """
+    found = catcher(machine, classes)
     if found is None or machine.dead:
         return
     for target in reversed(machine.targets[machine.targets.index(found) :]):
@@ -94,7 +99,7 @@ def maybe_raised(machine: Machine, labels: Iterable[str]) -> None:
             return
     flowing = tuple(labels)
     raises = unknown(machine, BOOL, "whether this raises", (), labels=flowing).term
-    raise_error(machine, RaisedError(None, (), flowing, spans_of(machine)), raises)
+    raise_error(machine, RaisedError(classes, (), flowing, spans_of(machine)), raises)
 
 
 def _is_made(machine: Machine, label: str) -> bool:

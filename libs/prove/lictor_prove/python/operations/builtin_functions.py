@@ -43,6 +43,7 @@ from lictor_prove.python.operations.conversions import (
     ordered_items,
     unordered,
 )
+from lictor_prove.python.operations.format_strings import limit_of_digits
 from lictor_prove.python.operations.iterables import UnknownItems, known_items, plan
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.operations.unknown.containers import iterated, made, sequence_of
@@ -269,7 +270,16 @@ _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
 """Kinds whose values are certainly of none of these types."""
 
 
-def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    for value in args:
+        if unknown_iterables.kinds_of(machine, value) - {
+            Kind.STR,
+            Kind.NONE,
+            Kind.BOOL,
+            Kind.FLOAT,
+        }:
+            limit_of_digits(machine, value)
+
     def check(one: SymbolicValue) -> SymbolicValue:
         if kind_of(machine, one) not in (Kind.STR, Kind.NONE):
             undefined(machine, "print() with sep or end", one)

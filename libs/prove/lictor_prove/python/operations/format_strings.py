@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python.kinds import SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import ErrorV, Sym, SymbolicValue, described, known
+from lictor_prove.python.machine.unknown_values import flows, maybe_raised
 from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
@@ -32,6 +34,12 @@ _PLAIN: Final = frozenset(
     {Kind.NONE, Kind.LIST, Kind.TUPLE, Kind.DICT, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH}
 )
 """Kinds that take no format but the empty one."""
+
+
+def limit_of_digits(machine: Machine, value: SymbolicValue) -> None:
+    """Python makes no text of an int of more than 4 300 digits: a program that handles ValueErrors may see that."""
+    labels = made_of(flows(machine, value), machine.inputs, machine.unknowns)
+    maybe_raised(machine, sorted(labels), frozenset({"ValueError"}))
 
 
 def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> Sym:
@@ -69,6 +77,7 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
     if isinstance(value, Sym) and not quoted and value.type == STR:
         return value
     if isinstance(value, Sym) and value.type == INT:
+        limit_of_digits(machine, value)
         return Sym(apply("str_of_int", value.term))
     if isinstance(value, Sym) and value.type == BOOL:
         return Sym(ite(value.term, const("True"), const("False")))

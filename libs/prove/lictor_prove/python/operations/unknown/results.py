@@ -172,8 +172,14 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     "str.splitlines": _row_of(_STRINGS, _TEXT, WHOLE, may_raise=True, optional=1),
     "str.partition": _row_of(TupleOf((STR, STR, STR)), _TEXT, _TEXT, may_raise=True),
     "str.rpartition": _row_of(TupleOf((STR, STR, STR)), _TEXT, _TEXT, may_raise=True),
-    "str()": _row_of(STR, _SHOWN),
-    "repr()": _row_of(STR, _SHOWN),
+    # Ints of too many digits have no text, nor has what holds them.
+    **{
+        name: (
+            UnknownResult(((Kind.STR, Kind.NONE, Kind.BOOL, Kind.FLOAT),), STR),
+            UnknownResult((_SHOWN,), STR, may_raise=True),
+        )
+        for name in ("str()", "repr()")
+    },
     "int()": (
         UnknownResult((Kind.FLOAT,), INT, may_raise=True),
         UnknownResult((_TEXT, WHOLE), INT, may_raise=True, optional=1),
