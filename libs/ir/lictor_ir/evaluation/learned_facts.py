@@ -92,19 +92,26 @@ def _may_be(term: Term, value: Value, evaluation: Evaluation) -> bool:
     """Whether the known pieces of a text stand in this one, in their order; true of what is no text."""
     if not (isinstance(term, App) and term.op == "concat" and isinstance(value, str)):
         return True
-    at, gap = 0, False
-    pieces = [evaluation.found(each) for each in term.args]
-    for number, piece in enumerate(pieces):
+    known: list[str] = [""]
+    """What stands between the pieces that are open: it stands together."""
+    for piece in map(evaluation.found, term.args):
         if isinstance(piece, Open):
-            gap = True
-            continue
-        if gap and number == len(pieces) - 1:
-            return len(value) - len(piece) >= at and value.endswith(piece)
-        found = value.find(piece, at) if gap else at
-        if found < 0 or not value.startswith(piece, found):
+            known.append("")
+        else:
+            known[-1] += piece
+    first, *others = known
+    if not others:
+        return value == first
+    *within, last = others
+    if not value.startswith(first):
+        return False
+    at = len(first)
+    for piece in within:
+        found = value.find(piece, at)
+        if found < 0:
             return False
-        at, gap = found + len(piece), False
-    return gap or at == len(value)
+        at = found + len(piece)
+    return len(value) - len(last) >= at and value.endswith(last)
 
 
 def _implied(term: Term, value: Value, evaluation: Evaluation) -> Iterator[tuple[Term, Value]]:

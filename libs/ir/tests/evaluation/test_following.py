@@ -484,6 +484,24 @@ effect c3: note(text = result(u1))
         assert why(known, of, call("note", text=text), ended=False)
 
 
+def test_known_pieces_that_stand_together_are_looked_for_together() -> None:
+    known = document(
+        """
+input body: str
+unknown u1: str says "x"
+effect c1: note(text = concat("[", result(u1), ": ", body))
+"""
+    )
+
+    def passed(text: str) -> str | None:
+        return follows(known, {"body": "b"}, [call("note", text=text)], ended=True)
+
+    for text in ("[x: y: b", "[: : b", "[: b"):
+        assert passed(text) is None
+    for text in ("[x: y: c", "[x:b", "[b", "x: b"):
+        assert passed(text)
+
+
 # -- the plain run ---------------------------------------------------------------------------------------
 
 
