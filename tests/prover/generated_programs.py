@@ -534,3 +534,8 @@ def program_of(choices: bytes) -> str:
 def programs() -> st.SearchStrategy[str]:
     """Programs. One draw of bytes is fast, and bytes shrink to the simplest choices."""
     return st.binary(min_size=60, max_size=900).map(program_of)
+
+
+def computing_programs() -> st.SearchStrategy[str]:
+    """Programs that compute with what the prover knows exactly."""
+    return st.binary(min_size=60, max_size=900).map(lambda choices: Writer(choices).program())

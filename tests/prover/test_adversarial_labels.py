@@ -36,6 +36,7 @@ PARAMETERS = {
     "lots": ("desk",),
     "sell_lot": ("stock", "shares"),
     "mail": ("addr", "msg"),
+    "find_user": ("email",),
     **dict.fromkeys(("opaque", "nothing", "impossible"), ()),
 }
 
@@ -60,6 +61,8 @@ class Wide(Answers):
                 return self._any.choice(
                     (self._text(), "-5", "eve", "front", "ok", "bobXexample.com", "k", "")
                 )
+            case "find_user":
+                return self._any.choice((None, self._row()))
             case "lots":
                 count = self._any.randint(0, 5)
                 return [LotRow(stock=self._text(), shares=self._number()) for _ in range(count)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from differential import Differential, FalseProof, Missed, desk
-from generated_programs import programs
+from generated_programs import computing_programs, programs
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from predicted_traces import Mismatch
@@ -38,7 +38,12 @@ def layer() -> Layer:
 
 
 def check_many(
-    differential: Differential, count: int, *, fixed: bool, smallest: bool = True
+    differential: Differential,
+    count: int,
+    *,
+    fixed: bool,
+    smallest: bool = True,
+    written: st.SearchStrategy[str] | None = None,
 ) -> Counter[str]:
     """Generates and checks programs; raises for one that fails, made as small as it can be."""
 
@@ -51,7 +56,7 @@ def check_many(
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )
     @given(
-        programs(),
+        programs() if written is None else written,
         st.integers(0, 20),
         st.sampled_from((1, 2, 4, 5, 8)),
         st.sampled_from((0, 0, 0, 1, -1)),
@@ -84,7 +89,9 @@ def test_documents_predict_runs_and_proofs_hold(layer: Layer) -> None:
 def found_by_checking(layer: Layer, count: int = 200) -> str:
     """What the check says about the prover as it is now; empty when it finds nothing."""
     try:
-        check_many(Differential(layer), count, fixed=True, smallest=False)
+        check_many(
+            Differential(layer), count, fixed=True, smallest=False, written=computing_programs()
+        )
     except (Mismatch, FalseProof, Missed) as slip:
         return type(slip).__name__
     return ""

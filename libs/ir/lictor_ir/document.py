@@ -13,7 +13,7 @@ and whoever compares a run with its document admits any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -203,6 +203,13 @@ class Fact:
     """Of `distinct`: where it does."""
     first: Term | None = None
     """Of `next`, and only there: what the unknown is in the first round."""
+
+    def terms(self) -> Iterator[Term]:
+        """The terms that it is said with."""
+        if self.first is not None:
+            yield self.first
+        yield self.guard
+        yield self.term
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,21 +102,13 @@ def document_terms(document: Document) -> Iterator[Term]:
     for unknown in document.unknowns:
         yield from _binder_terms(unknown.binders)
     for fact in document.facts:
-        yield from fact_terms(fact)
+        yield from fact.terms()
     for stated in (*document.assumptions, *document.obligations):
         yield from _binder_terms(stated.binders)
         yield stated.guard
         yield stated.formula
     for guarantee in document.guarantees:
         yield from contract_terms(guarantee.contract)
-
-
-def fact_terms(fact: Fact) -> Iterator[Term]:
-    """The terms of a fact."""
-    if fact.first is not None:
-        yield fact.first
-    yield fact.guard
-    yield fact.term
 
 
 def _binder_terms(binders: Sequence[Binder]) -> Iterator[Term]:

@@ -32,7 +32,7 @@ from lictor_ir.document import (
     Unknown,
 )
 from lictor_ir.json.contracts import contract_terms
-from lictor_ir.json.document import document_terms, fact_terms
+from lictor_ir.json.document import document_terms
 from lictor_ir.spelling.literals import quote
 from lictor_ir.terms import TRUE, Term, results
 from lictor_ir.text.keywords import COMPARISON_LEVEL, HEADER, spell_name
@@ -163,7 +163,7 @@ class _Writer:
 
     def _facts(self) -> Iterator[str]:
         for fact in self._document.facts:
-            yield from self._terms.lets(*fact_terms(fact))
+            yield from self._terms.lets(*fact.terms())
             line = f"fact {spell_name(fact.about)}"
             if fact.first is not None:
                 line += f" first {self._terms.text(fact.first)}"

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from lictor_ir.contracts import AtEnd, leaves, relations
 from lictor_ir.document import Document, Fact, Guarantee, Parameter, Schema, Unknown
-from lictor_ir.json.document import fact_terms
 from lictor_ir.terms import App, Term, postorder, results
 from lictor_ir.types import ListOf, MapOf, OptionalOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer, TrustedFunction
@@ -104,7 +103,7 @@ def _without_unread(document: Document, shown: Sequence[Term]) -> Document:
     while new := [each for each in facts if each.about in read]:
         known += new
         facts = [each for each in facts if each.about not in read]
-        read |= {each.call for fact in new for each in results(*fact_terms(fact))}
+        read |= {each.call for fact in new for each in results(*fact.terms())}
     kept: list[Unknown] = []
     for unknown in reversed(document.unknowns):
         if unknown.may_raise or unknown.id in read:
@@ -143,7 +142,7 @@ def _terms(document: Document) -> list[Term]:
     for atom in document.atoms:
         found += [atom.guard, *atom.arguments.values(), *(b.over for b in atom.binders)]
     found += [binder.over for unknown in document.unknowns for binder in unknown.binders]
-    found += [term for fact in document.facts for term in fact_terms(fact)]
+    found += [term for fact in document.facts for term in fact.terms()]
     for stated in (*document.assumptions, *document.obligations):
         found += [stated.guard, stated.formula, *(b.over for b in stated.binders)]
     for guarantee in document.guarantees:
