@@ -15,6 +15,7 @@ from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     ContainerItem,
+    ObjectV,
     OnceV,
     Ref,
     SequenceV,
@@ -246,7 +247,7 @@ def _unknown_items(
 def _closed(machine: Machine, value: SymbolicValue) -> None:
     """An item must be a value: what is made anew for each item can't be referred to afterwards."""
     match value:
-        case Sym():
+        case Sym() | ObjectV():
             pass
         case TupleV(items):
             for item in items:

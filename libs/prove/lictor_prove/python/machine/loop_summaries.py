@@ -38,6 +38,7 @@ from lictor_prove.python.machine.path_merging import as_sequence, choose, merge
 from lictor_prove.python.machine.symbolic_values import (
     Content,
     Hole,
+    ObjectV,
     Poison,
     Ref,
     SequenceV,
@@ -81,8 +82,10 @@ def _key(value: SymbolicValue) -> object:
     match value:
         case Sym(term):
             return term
-        case Hole(type_):
-            return "any", type_
+        case ObjectV(kind, term):
+            return kind, term
+        case Hole(type_, kind):
+            return "any", type_, kind
         case TupleV(items):
             return tuple(map(_key, items))
         case Ref(id_):
@@ -153,6 +156,8 @@ def _opened(value: SymbolicValue) -> SymbolicValue:
     match value:
         case Sym(term):
             return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
+        case ObjectV(kind, term):
+            return Hole(term.type, kind)
         case TupleV(items):
             return TupleV(tuple(map(_opened, items)))
         case _:
@@ -287,6 +292,9 @@ class LoopState:
                     SLOT in each.indices for each in results(term)
                 )
                 return Hole(term.type) if varies else value
+            case ObjectV(kind, term):
+                # Of an object nothing is known but what it is made of.
+                return Hole(term.type, kind)
             case TupleV(items):
                 return TupleV(tuple(self._emptied(item, bounds) for item in items))
             case Ref(id_):
@@ -495,8 +503,9 @@ def _without_holes(
     each: tuple[Binder, ...],
 ) -> SymbolicValue:
     match value:
-        case Hole(type_):
-            return unknown(machine, type_, why, (), labels=labels, each=each)
+        case Hole(type_, kind):
+            found = unknown(machine, type_, why, (), labels=labels, each=each)
+            return found if kind is None else ObjectV(kind, found.term)
         case TupleV(items):
             return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
         case _:
@@ -658,7 +667,7 @@ def _bound_of(term: Term) -> Term | None:
 
 def _terms(value: SymbolicValue) -> list[Term]:
     match value:
-        case Sym(term):
+        case Sym(term) | ObjectV(term=term):
             return [term]
         case TupleV(items):
             return [term for item in items for term in _terms(item)]
@@ -707,10 +716,10 @@ def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
 def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
     """Whether a template says any value where the other one says a certain one of that type."""
     match one, other:
-        case Hole(type_), Sym():
+        case Hole(type_, None), Sym():
             return other.type == type_
-        case Hole(type_), Hole(other_type):
-            return type_ == other_type
+        case Hole(), Hole():
+            return (one.type, one.kind) == (other.type, other.kind)
         case TupleV(items), TupleV(others):
             return len(items) == len(others) and all(map(_covers, items, others))
         case Sym(), Sym():
@@ -763,7 +772,7 @@ def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
             return [value.over, value.keep, *_told(machine, value.item)]
         case Ref(id_):
             return _flowing(machine, machine.stored(value)) if machine.store.get(id_) else []
-        case Sym():
+        case Sym() | ObjectV():
             return list(flows(machine, value))
         case _:
             return []

@@ -13,6 +13,7 @@ from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
     ModuleV,
+    ObjectV,
     Poison,
     Ref,
     SequenceV,
@@ -93,6 +94,12 @@ def _one(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Symb
                 return Sym(or_(not_(condition), then.term))
             if then.type == otherwise.type and then.type in SCALARS:
                 return Sym(ite(condition, then.term, otherwise.term))
+        case ObjectV(), ObjectV():
+            if then.kind == otherwise.kind:
+                same = then.term is otherwise.term
+                return (
+                    then if same else ObjectV(then.kind, ite(condition, then.term, otherwise.term))
+                )
         case Ref(), Ref():
             return then if then.id == otherwise.id else None
         case TupleV(), TupleV():

@@ -51,6 +51,15 @@ class Sym(SymbolicValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ObjectV(SymbolicValue):
+    """An object of the standard library: a date, a template, what JSON holds. It never changes."""
+
+    kind: str
+    term: Term
+    """Stands for all that it is made of; nothing but the table of the library says what may be read of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TupleV(SymbolicValue):
     """A tuple."""
 
@@ -101,6 +110,8 @@ class Hole(SymbolicValue):
     """Any value of a type, in a template of what a loop leaves; no expression is one."""
 
     type: Type
+    kind: str | None = None
+    """Of an object of the standard library."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,6 +375,8 @@ def renamed(value: SymbolicValue, names: Mapping[Term, Term]) -> SymbolicValue:
     match value:
         case Sym(term):
             return Sym(substitute(term, names))
+        case ObjectV(kind, term):
+            return ObjectV(kind, substitute(term, names))
         case TupleV(items):
             return TupleV(tuple(renamed(item, names) for item in items))
         case UnionV(options):
@@ -387,6 +400,8 @@ def described(value: SymbolicValue) -> str:
     match value:
         case Sym():
             return "None" if value.type == NONE else f"a value of type {value.type}"
+        case ObjectV(kind):
+            return f"a value of type {kind}"
         case TupleV():
             return "a tuple"
         case Ref():

@@ -13,6 +13,7 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
+    ObjectV,
     OnceV,
     RangeV,
     Ref,
@@ -106,7 +107,7 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
     """Every term that flows into something that is computed from these values."""
     for value in values:
         match value:
-            case Sym(term):
+            case Sym(term) | ObjectV(term=term):
                 if not isinstance(term, Const):
                     yield term
             case TupleV(items):

@@ -23,9 +23,11 @@ from lictor_prove.python.kinds import (
     kind_of,
     undefined,
 )
+from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
+    ObjectV,
     Sym,
     SymbolicValue,
     boolean,
@@ -85,6 +87,9 @@ def binary(
 
 
 def _binary(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        found = unknown_members.operation(machine, f"`{op}`", [left, right])
+        return found or undefined(machine, f"`{op}`", left, right)
     operation = entry_of_pair(machine, OPERATORS[op], f"`{op}`", left, right)
     return modelled(machine, f"`{op}`", [left, right], lambda: operation(machine, op, left, right))
 

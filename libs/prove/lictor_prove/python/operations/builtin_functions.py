@@ -9,6 +9,9 @@ from typing import Any, Final, cast
 
 from lictor_ir.terms import and_
 from lictor_prove.python.kinds import OPEN, Kind, kind_of, undefined
+from lictor_prove.python.library import exact_functions, unknown_members
+from lictor_prove.python.library.signatures import MEMBERS, OF_OBJECTS, modules
+from lictor_prove.python.library.unknown_members import either_way, is_object
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import union
 from lictor_prove.python.machine.symbolic_values import (
@@ -16,11 +19,13 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     ContainerItem,
+    ObjectV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
+    boolean,
     is_known,
     is_none,
     known,
@@ -30,7 +35,6 @@ from lictor_prove.python.operations import (
     container_methods,
     conversions,
     iterator_builtins,
-    stdlib_functions,
     unknown_iterables,
 )
 from lictor_prove.python.operations.arithmetic import known_int
@@ -54,7 +58,11 @@ def call(
     machine: Machine, name: str, args: Args, keywords: Mapping[str, SymbolicValue]
 ) -> SymbolicValue:
     """`name(*args, **keywords)`."""
+    if not keywords and args and name in OF_OBJECTS and is_object(machine, args[0]):
+        return machine.each(args[0], lambda one: _of_object(machine, name, [one, *args[1:]]))
     known_function = _FUNCTIONS.get(name)
+    if known_function is None and name in MEMBERS:
+        return unknown_members.call(machine, name, args, keywords)
     if known_function is None:
         refuse(
             "builtin.unsupported",
@@ -75,6 +83,13 @@ def call(
     if keywords:
         return function(machine, args, keywords)
     return modelled(machine, f"{name}()", args, lambda: function(machine, args, keywords))
+
+
+def _of_object(machine: Machine, name: str, args: Args) -> SymbolicValue:
+    if not isinstance(args[0], ObjectV):
+        return call(machine, name, args, {})
+    found = unknown_members.operation(machine, name, args)
+    return found or undefined(machine, f"{name}()", *args)
 
 
 # -- containers ------------------------------------------------------------------------------------
@@ -240,6 +255,8 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
 
     def of(value: SymbolicValue) -> SymbolicValue:
         kind = kind_of(machine, value)
+        if kind == Kind.JSON:
+            return boolean(either_way(machine, "what JSON holds has no model", value))
         if kind in OPEN and kind not in _NO_INSTANCES:
             undefined(machine, "isinstance()", value)
         if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
@@ -282,7 +299,7 @@ def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) ->
 
 _FUNCTIONS: Final[Table] = {
     **conversions.FUNCTIONS,
-    **stdlib_functions.FUNCTIONS,
+    **exact_functions.FUNCTIONS,
     "len": (1, 1, NO_KEYWORDS, each(_len)),
     "list": (0, 1, NO_KEYWORDS, _list),
     "tuple": (0, 1, NO_KEYWORDS, _tuple),
@@ -329,3 +346,6 @@ for _full in _FUNCTIONS:
     _module, _, _name = _full.partition(".")
     if _name:
         STANDARD[_module][_name] = BuiltinV(_full)
+for _module, _names in modules().items():
+    for _name in _names:
+        STANDARD.setdefault(_module, {}).setdefault(_name, unknown_members.bound(_module, _name))

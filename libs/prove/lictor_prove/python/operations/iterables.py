@@ -20,6 +20,7 @@ from lictor_prove.python.machine.path_merging import choose
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
+    ObjectV,
     OnceV,
     RangeV,
     Ref,
@@ -144,10 +145,18 @@ def _characters(_: Machine, value: SymbolicValue) -> IterationPlan:
     return KnownItems(tuple(ContainerItem(TRUE, known(char)) for char in text))
 
 
+def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
+    from lictor_prove.python.library.unknown_members import items_of
+
+    assert isinstance(value, ObjectV)
+    return _unknown(items_of(machine, value), "list")
+
+
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
     {
         (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
         Kind.STR: _characters,
+        Kind.JSON: _json,
     }
 )
 

@@ -27,6 +27,7 @@ from lictor_prove.python.machine.path_merging import (
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Content,
+    ObjectV,
     Ref,
     SequenceV,
     Sym,
@@ -58,6 +59,10 @@ def sequence_of(machine: Machine, value: SymbolicValue) -> SequenceV | None:
         case Sym(term) if isinstance(value.type, ListOf):
             index = machine.fresh_index()
             return SequenceV(term, index, Sym(apply("at", term, index)), TRUE)
+        case ObjectV(kind=Kind.JSON):
+            from lictor_prove.python.library.unknown_members import items_of
+
+            return items_of(machine, value)
         case Ref():
             held = machine.content(value).held
             return solid(held) if isinstance(held, SequenceV) else None
