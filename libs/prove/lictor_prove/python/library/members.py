@@ -340,11 +340,11 @@ json < (json | number | str) -> bool ! TypeError
 str in json -> bool ! TypeError
 number in json -> bool ! TypeError
 json in any -> bool ! TypeError
-bool(x: json) -> bool
+bool(x: json, /) -> bool
 float(x: json, /) -> float ! TypeError, ValueError, OverflowError
 int(x: json, /) -> int ! TypeError, ValueError, OverflowError
 len(obj: json, /) -> int ! TypeError
-round(number: json) -> int ! TypeError, ValueError, OverflowError
+round(number: json, /) -> int ! TypeError, ValueError, OverflowError
 abs(x: json, /) -> json ! TypeError
 """
 """What there is on the objects that they give: attributes, methods, operators, builtins. `<` stands for every order."""
