@@ -115,10 +115,11 @@ def _changed(
                     f"{described(one)} can't be changed: the program did not write it out",
                     "Build a new one.",
                 )
-            if kind_of(machine, one) == Kind.JSON and any(
-                kind_of(machine, each) not in NUMERIC for _, each in machine.cases(right)
+            if kind_of(machine, one) == Kind.JSON and (
+                isinstance(op, ast.Mult)
+                or any(kind_of(machine, each) not in NUMERIC for _, each in machine.cases(right))
             ):
-                # A list that JSON holds would take the items over.
+                # A list that JSON holds would take the items over, or be repeated, for every name that it has.
                 refuse(
                     "assign.in-place",
                     f"{described(one)} may be a list, and `{SYMBOLS[type(op)]}=` may change it",

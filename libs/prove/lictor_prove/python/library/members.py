@@ -89,7 +89,6 @@ random.randint(a: int, b: int) -> int ! ValueError
 random.randrange(stop: int, /) -> int ! ValueError
 random.randrange(start: int, stop: int, step: int = 1) -> int ! ValueError
 random.gauss(mu: number, sigma: number) -> float ! OverflowError
-random.seed(a: int | float | str | None = None) -> None
 
 decimal.Decimal(value: str | int | float | Decimal = "0") -> Decimal ! ArithmeticError, ValueError
 decimal.ROUND_CEILING -> str

@@ -147,6 +147,8 @@ class Machine:
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
         self.unknowns: list[Unknown] = []
+        self.fragile: set[Term] = set()
+        """What stands for objects of which anything may raise."""
         self.facts: list[Fact] = []
         """What is known of them besides their types."""
         self.branches: list[BranchPoint] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from lictor_ir.document import Binder, Unknown
 from lictor_ir.provenance import made_of
@@ -27,6 +28,8 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.refusals import refuse, unmodelled
 
 MAX_UNKNOWNS = 5_000
+_FRAGILE: Final = frozenset({"Decimal", "Fraction", "json"})
+"""Objects of which anything may raise, their equality and their text too: a signalling NaN, a vast int, a list."""
 
 
 def unknown(
@@ -60,6 +63,7 @@ def unknown(
         if span is not None:
             machine.span_of[name] = span
         flowing = (*flows, *(binder.over for binder in each))
+        may_raise = may_raise or any(term in machine.fragile for term in flowing)
         all_labels = {*made_of(flowing, machine.inputs, machine.unknowns), *labels}
         # What is not called yet was called in an earlier round.
         carried = {
@@ -109,6 +113,8 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
         match value:
             case Sym(term) | ObjectV(term=term):
                 if not isinstance(term, Const):
+                    if isinstance(value, ObjectV) and value.kind in _FRAGILE:
+                        machine.fragile.add(term)
                     yield term
             case TupleV(items):
                 yield from flows(machine, *items)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from lictor_ir.terms import and_
+from lictor_ir.types import BOOL
 from lictor_prove.python.kinds import OPEN, Kind, kind_of, undefined
 from lictor_prove.python.library import exact_functions, unknown_members
 from lictor_prove.python.library.signatures import MEMBERS, OF_OBJECTS, modules
@@ -30,6 +31,7 @@ from lictor_prove.python.machine.symbolic_values import (
     is_none,
     known,
 )
+from lictor_prove.python.machine.unknown_values import flows, unknown
 from lictor_prove.python.operations import (
     container_contents,
     container_methods,
@@ -286,7 +288,7 @@ _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
 """Kinds whose values are certainly of none of these types."""
 
 
-def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     def check(one: SymbolicValue) -> SymbolicValue:
         if kind_of(machine, one) not in (Kind.STR, Kind.NONE):
             undefined(machine, "print() with sep or end", one)
@@ -294,6 +296,15 @@ def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) ->
 
     for name in ("sep", "end"):
         machine.each(keywords.get(name, NONE_VALUE), check)
+    printed = tuple(
+        term
+        for each in args
+        for _, one in machine.cases(each)
+        if isinstance(one, ObjectV | TupleV | Ref)
+        for term in flows(machine, one)
+    )
+    if any(term in machine.fragile for term in printed):
+        unknown(machine, BOOL, "whether this has a text is not known", printed, may_raise=True)
     return NONE_VALUE
 
 
