@@ -15,6 +15,7 @@ import enum
 import hashlib
 import importlib
 import keyword
+import statistics
 import time
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -248,6 +249,9 @@ def _use_once() -> None:
     time.localtime()
     datetime.datetime.strptime("+0000", "%z")
     hashlib.sha256(b"").hexdigest()
+    statistics.mode([0])
+    for encoding in ("ascii", "latin-1", "cp1252", "utf-8-sig", "utf-16", "utf-32"):
+        "".encode(encoding)
 
 
 def _hint(name: str) -> Any:
