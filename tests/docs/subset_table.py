@@ -15,6 +15,9 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.python import read_program
 from lictor_prove.python.attributes import ATTRIBUTES
+from lictor_prove.python.kinds import OBJECTS
+from lictor_prove.python.library.signatures import OF_OBJECTS
+from lictor_prove.python.operations.builtin_functions import STANDARD
 
 LAYERS = ROOT / "tests/prover/enumeration/layers"
 HOME = LAYERS / "tools/probe/trusted"
@@ -130,4 +133,34 @@ def _method(value: str, name: str) -> str:
     return UNKNOWN if found & {UNKNOWN, RAISING} else REFUSED
 
 
-SUBSET: Tables = {"operations": table_of_operations, "attributes": table_of_attributes}
+def table_of_library() -> str:
+    return table(
+        ("module", "names"),
+        (
+            (f"`{module}`", " ".join(f"`{name}`" for name in sorted(held)))
+            for module, held in sorted(STANDARD.items())
+        ),
+    )
+
+
+def table_of_objects() -> str:
+    names: dict[str, list[str]] = {}
+    for full in OF_OBJECTS:
+        kind, _, name = full.partition(".")
+        if name and kind in OBJECTS:
+            names.setdefault(kind, []).append(name)
+    return table(
+        ("type", "attributes"),
+        (
+            (f"`{kind}`", " ".join(f"`{name}`" for name in sorted(held)))
+            for kind, held in names.items()
+        ),
+    )
+
+
+SUBSET: Tables = {
+    "operations": table_of_operations,
+    "attributes": table_of_attributes,
+    "library": table_of_library,
+    "objects": table_of_objects,
+}

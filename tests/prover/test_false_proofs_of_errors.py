@@ -347,9 +347,26 @@ def main() -> None:
     except ValueError:
         send_email("bob@example.com", "m")
 """,
+    "a text may be one that can't be printed here": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    for each in everybody():
+        try:
+            print(each.name)
+        except Exception:
+            send_email("bob@example.com", "m")
+""",
 }
 
 TRUE = {
+    "the error is printed": """
+@lictor_layer.guarantee(c.at_most(1))
+def main() -> None:
+    try:
+        send_email("bob@example.com", "m")
+    except Exception as error:
+        print("failed:", error)
+""",
     "attempts are counted": """
 @lictor_layer.guarantee(c.at_most(3))
 @lictor_layer.guarantee(c.only(["bob@example.com"]))

@@ -25,6 +25,14 @@ from tools.desk.trusted.schemas import OrderRow, UserRow
 """
 
 FALSE_PROOFS = {
+    "the copy of a set has another order": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    some = {each.name for each in users()}
+    for one, other in zip(some, some.copy()):
+        if one != other:
+            send_email(one, other)
+""",
     "union of lists, config raises": """
 @lictor_layer.guarantee(c.only(["bob"]))
 def main(x: int) -> None:

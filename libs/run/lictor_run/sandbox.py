@@ -10,9 +10,13 @@ import __future__ as future_module
 
 import ast
 import builtins
+import datetime
 import enum
+import hashlib
 import importlib
 import keyword
+import statistics
+import time
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -231,11 +235,23 @@ def _common() -> Mapping[str, Mapping[str, Any]]:
     """What every program may import, whatever its layer is."""
     found: dict[str, Mapping[str, Any]] = dict.fromkeys(LANGUAGE, _language())
     for name, members in STANDARD.items():
+        # Nothing but what its table has: what else the real module binds leads to the rest of Python.
         real = importlib.import_module(name)
         found[name] = {each: getattr(real, each) for each in members}
+    _use_once()
     found["typing"] = {each: _hint(each) for each in cast(list[str], vars(typing)["__all__"])}
     found["__future__"] = {"annotations": future_module.annotations}
     return found
+
+
+def _use_once() -> None:
+    """Has Python load what it would look for later, where no file can be opened any more."""
+    time.localtime()
+    datetime.datetime.strptime("+0000", "%z")
+    hashlib.sha256(b"").hexdigest()
+    statistics.mode([0])
+    for encoding in ("ascii", "latin-1", "cp1252", "utf-8-sig", "utf-16", "utf-32"):
+        "".encode(encoding)
 
 
 def _hint(name: str) -> Any:

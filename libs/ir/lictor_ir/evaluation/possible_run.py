@@ -246,8 +246,7 @@ class PossibleRun:
         count = iterations(loop.binder, self._evaluation)
         if isinstance(count, Open):
             if count.declared:
-                over = loop.binder.over
-                size = over if over.type == INT else apply("len", over)
+                size = _size(loop.binder)
                 none = self._knowing(apply("le", size, const(0)), True)
                 none = [way for each in none for way in each._sized(loop, 0, each._evaluation)]
                 some = self._knowing(apply("lt", const(0), size), True)
@@ -277,10 +276,12 @@ class PossibleRun:
             return None
         leaving = self._copy()
         leaving._rounds.pop()
+        # Before it learns that this was the last round.
+        most = _most(_size(here.loop.binder), leaving._evaluation)
         ways = leaving._sized(here.loop, following, leaving._evaluation)
         for way in ways:
             way._at += 1
-        if self._silent < MAX_SILENT:
+        if self._silent < MAX_SILENT and (most is None or following < most):
             on = self._copy()
             on._rounds.pop()
             on._silent += 1
@@ -472,6 +473,32 @@ def _code(atoms: Sequence[Atom], depth: int, start: int) -> list[Atom | _Loop | 
         loop = _Loop(binder, body, first + len(inside) + 1)
         made += [loop, *inside, _Again(loop, first)]
     return made
+
+
+def _size(binder: Binder) -> Term:
+    """How often a loop runs, where that is not below zero."""
+    return binder.over if binder.over.type == INT else apply("len", binder.over)
+
+
+def _most(term: Term, evaluation: Evaluation) -> int | None:
+    """What an open int can't be above, whatever unknowns are; None where nothing is known."""
+    found = evaluation.found(term)
+    if isinstance(found, int):
+        return found
+    match term:
+        case App(op="ite", args=(condition, then, otherwise)):
+            most = _most(then, evaluation)
+            match condition:
+                case App(op="lt", args=(one, bound)) if one is then:
+                    below = _most(bound, evaluation)
+                    least = [each for each in (most, below and below - 1) if each is not None]
+                    most = min(least, default=None)
+                case _:
+                    pass
+            other = _most(otherwise, evaluation)
+            return None if most is None or other is None else max(most, other)
+        case _:
+            return None
 
 
 def _binder_at(atom: Atom, depth: int) -> Binder | None:

@@ -13,10 +13,14 @@ from types import NoneType
 from typing import Final, NoReturn
 
 from lictor_prove.python.kinds import Kind, kind_of
+from lictor_prove.python.library import exact_functions, unknown_members
+from lictor_prove.python.library.signatures import OF_OBJECTS
 from lictor_prove.python.machine.control_paths import Store
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    BuiltinV,
     MethodV,
+    ObjectV,
     PatternV,
     Ref,
     SequenceV,
@@ -28,7 +32,6 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import (
     builtin_functions,
     format_strings,
-    stdlib_functions,
 )
 from lictor_prove.python.operations import container_methods as held
 from lictor_prove.python.operations import string_methods as text
@@ -71,7 +74,13 @@ Attribute = Method | NamingMethod | Value
 def attribute(machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
     """`owner.name`."""
     kind = kind_of(machine, owner)
+    if isinstance(owner, BuiltinV) and (held := unknown_members.of_class(owner, name)) is not None:
+        return held
+    if isinstance(owner, ObjectV):
+        return unknown_members.attribute(machine, owner, name) or MethodV(owner, name)
     found = ATTRIBUTES.get((kind, name))
+    if found is None and f"{kind}.{name}" in OF_OBJECTS and machine.declares_unknowns:
+        return MethodV(owner, name)
     if found is None:
         _missing(kind, owner, name)
     if isinstance(found, Value):
@@ -96,7 +105,9 @@ def call(
 ) -> SymbolicValue:
     """`owner.name(*args, **keywords)`."""
     kind, name = kind_of(machine, method.owner), method.name
-    found = ATTRIBUTES[kind, name]
+    found = ATTRIBUTES.get((kind, name))
+    if found is None:
+        return unknown_members.method(machine, method.owner, name, args, keywords)
     if isinstance(found, NamingMethod):
         return found.function(machine, method.owner, args, keywords)
     assert isinstance(found, Method)
@@ -286,10 +297,10 @@ ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.FROZENSET, "issuperset"): Method(1, 1, held.issuperset),
     (Kind.FROZENSET, "symmetric_difference"): Method(1, 1, held.combined("^")),
     (Kind.FROZENSET, "union"): Method(1, 1, held.combined("|")),
-    (Kind.PATTERN, "fullmatch"): Method(1, 1, stdlib_functions.matched("fullmatch")),
-    (Kind.PATTERN, "match"): Method(1, 1, stdlib_functions.matched("match")),
+    (Kind.PATTERN, "fullmatch"): Method(1, 1, exact_functions.matched("fullmatch")),
+    (Kind.PATTERN, "match"): Method(1, 1, exact_functions.matched("match")),
     (Kind.PATTERN, "pattern"): Value(_pattern),
-    (Kind.PATTERN, "search"): Method(1, 1, stdlib_functions.matched("search")),
-    (Kind.MATCH, "group"): Method(0, 1, stdlib_functions.group),
+    (Kind.PATTERN, "search"): Method(1, 1, exact_functions.matched("search")),
+    (Kind.MATCH, "group"): Method(0, 1, exact_functions.group),
 }
 """Every attribute there is. What a method is given beyond what stands here is refused."""

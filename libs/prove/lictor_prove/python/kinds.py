@@ -41,6 +41,7 @@ from lictor_prove.python.machine.symbolic_values import (
     MatchV,
     MethodV,
     ModuleV,
+    ObjectV,
     OnceV,
     Opaque,
     PatternV,
@@ -103,6 +104,20 @@ class Kind(StrEnum):
     """A column of a row class, in a predicate of a layer."""
     EFFECT = "effect"
     """What a predicate of a layer speaks about."""
+    DATE = "date"
+    DATETIME = "datetime"
+    TIME = "time"
+    TIMEDELTA = "timedelta"
+    TIMEZONE = "timezone"
+    DECIMAL = "Decimal"
+    FRACTION = "Fraction"
+    TEMPLATE = "Template"
+    BYTES = "bytes"
+    HASH = "HASH"
+    UUID = "UUID"
+    URL = "ParseResult"
+    JSON = "json"
+    """What `json.loads` gave, or a part of it: a bool, number, string, list, dict or None."""
     FOREIGN = "foreign object"
     """An object of a layer that a predicate refers to."""
     ERROR = "error"
@@ -115,9 +130,15 @@ NUMERIC: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
 WHOLE: Final = (Kind.BOOL, Kind.INT)
 SETS: Final = (Kind.SET, Kind.FROZENSET)
 VIEWS: Final = (Kind.KEYS, Kind.VALUES, Kind.ITEMS)
+OBJECTS: Final = (
+    *(Kind.DATE, Kind.DATETIME, Kind.TIME, Kind.TIMEDELTA, Kind.TIMEZONE, Kind.DECIMAL),
+    *(Kind.FRACTION, Kind.TEMPLATE, Kind.BYTES, Kind.HASH, Kind.UUID, Kind.URL, Kind.JSON),
+)
+"""Objects of the standard library, of which its table says what there is (`lictor_prove.python.library`)."""
 
 OPEN: Final = frozenset(
     {
+        *OBJECTS,
         Kind.ANY,
         Kind.ENUM,
         Kind.ROW,
@@ -231,7 +252,7 @@ def kind_of(machine: Machine, value: SymbolicValue) -> Kind:
             return kind_of_type(value.type)
         case Ref():
             return Kind(machine.stored(value).kind)
-        case SequenceV() | OnceV():
+        case SequenceV() | OnceV() | ObjectV():
             return Kind(value.kind)
         case BuiltinV(name):
             return Kind.CLASS if name in CLASSES else Kind.BUILTIN

@@ -33,6 +33,7 @@ from lictor_ir.types import (
 from lictor_ir.values import EnumValue, RowValue, Value
 from lictor_prove.proof.kept_answers import kept_results, promised_answers
 from lictor_prove.rehearsal.orders import Answer
+from lictor_prove.rehearsal.sample_texts import SampleText
 from lictor_prove.written_values import written
 
 MORE: Final = 4
@@ -42,7 +43,7 @@ MAX_LETTERS: Final = 200
 """Of a text that another one is joined to."""
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
 _SIZES: Final = (0, 1, 1, 2, 3)
-MAX_SIZE: Final = 20
+MAX_SIZE: Final = 60
 """Of a list whose length a program compares with a number."""
 MAX_MADE: Final = 12
 """Rows that are made of another one and a text of the program."""
@@ -83,6 +84,8 @@ class ValuePool:
         self, document: Document, conditions: Iterable[Term], written: Iterable[object]
     ) -> None:
         self.document = document
+        written = tuple(written)
+        self.samples = [each.text for each in written if isinstance(each, SampleText)]
         self.types: Mapping[str, Type] = result_types(document)
         self.promised = promised_answers(document)
         self.unknowns: Mapping[str, Type] = {each.id: each.type for each in document.unknowns}
@@ -194,6 +197,10 @@ class ValuePool:
         kind = kinds.get(type_)
         if kind is None:
             return None
+        samples = aims.get(SampleText) if kind is str else None
+        if samples and random.random() < 0.85:
+            # Programs read several in a row, and a single one that they can't read ends the run.
+            return random.choice(samples)
         if kind is str and self.unknowns and random.random() < (0.4 if self._marks else 0.1):
             return self._lines(random, seen, aims)
         aimed = aims.get(kind)
@@ -295,7 +302,9 @@ class ChosenRun:
         self, pool: ValuePool, number: int, random: Random, constants: Sequence[object] = ()
     ) -> None:
         self._pool = pool
-        self._aimed = pool.aimed(constants)
+        self._aimed = dict(pool.aimed(constants))
+        if number % 4:
+            self._aimed[SampleText] = pool.samples
         self._corner = CORNERS[number] if number < len(CORNERS) else None
         """Corners come first."""
         self._random = random
@@ -344,8 +353,9 @@ class ChosenRun:
         made: list[Answer] = []
         for atom in {atom.effect: atom for atom in self._pool.document.atoms}.values():
             indices, before = tuple(0 for _ in atom.binders), self._corner
-            for number in range(MORE):
-                # Something empty or false and something true are among them: a loop waits for one of them.
+            # Something empty or false and something true are among them: a loop waits for one of them. Not always as
+            # the first, for what is called once would get nothing else.
+            for number in self._random.sample(range(MORE), MORE):
                 self._corner = CORNERS[number] if number < 2 else before
                 self._returned.pop((atom.id, indices), None)
                 answer = self.result(atom.id, indices, atom.effect, {})

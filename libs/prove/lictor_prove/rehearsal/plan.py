@@ -43,6 +43,7 @@ from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, Stag
 from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.planning_time import PlanningTime
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
+from lictor_prove.rehearsal.sample_texts import sample_texts
 from lictor_prove.written_values import shortened, written
 
 if TYPE_CHECKING:
@@ -141,8 +142,9 @@ def planned(
 
 
 def literals_of(tree: ast.Module) -> tuple[object, ...]:
-    """The numbers and texts that stand in a program."""
-    return tuple(node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
+    """The numbers and texts that stand in a program, and texts that it can read."""
+    stated = (node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
+    return (*stated, *sample_texts(tree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,11 @@ class _Planning:
             constants = ()
             if number >= FIRST and number % 4:
                 aimed = missing[number % len(missing)] if missing else None
-                constants = literals[:MAX_CONSTANTS] if aimed is None else self._constants(aimed)
+                # Where unknowns decide, a place that looks reached may not be, and conditions don't name its constants.
+                if aimed is None or (document.unknowns and number % 2):
+                    constants = literals[:MAX_CONSTANTS]
+                else:
+                    constants = self._constants(aimed)
             chosen = ChosenRun(pool, number, random, constants)
             keep = number < first or self._has_too_few
             is_run = self._try(chosen, keep=keep)

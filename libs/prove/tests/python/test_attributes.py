@@ -21,6 +21,7 @@ from lictor_prove.errors import Rejected
 from lictor_prove.python import read_program
 from lictor_prove.python.attributes import ATTRIBUTES, Value
 from lictor_prove.python.kinds import Kind
+from lictor_prove.python.library.signatures import OF_OBJECTS
 
 SAMPLES = {
     Kind.NONE: "None",
@@ -100,7 +101,9 @@ def test_an_attribute_that_python_does_not_have_is_an_error_also_when_nobody_cal
             code = reading(body)
             if missing and (kind, name) != (Kind.INT, "is_integer"):
                 assert code in ("error.certain", "attribute.unsupported"), body
-            elif (kind, name) in ATTRIBUTES and (sample != "names()" or name in READING):
+            elif f"{kind}.{name}" in OF_OBJECTS or (
+                (kind, name) in ATTRIBUTES and (sample != "names()" or name in READING)
+            ):
                 assert code == "exact", body
             else:
                 assert code in ("attribute.unsupported", "list.symbolic"), body
@@ -293,7 +296,7 @@ def test_what_certainly_raises_is_rejected_as_such(body: str) -> None:
 REFUSED = {
     "re.compile('a').flags": "attribute.unsupported",
     "re.compile('a').groups": "attribute.unsupported",
-    "re.compile('a').sub('b', s)": "attribute.unsupported",
+    "re.compile('a').subn('b', s)": "attribute.unsupported",
     "re.compile('a').match(s, 1)": "method.arguments",
     "re.fullmatch('a', 'a').string": "attribute.unsupported",
     "re.fullmatch('a', 'a').re": "attribute.unsupported",

@@ -337,6 +337,14 @@ except KeyError:
 note(a)
 note(len(d))
 """,
+    "a sort that fails leaves any order": """
+xs = [(2, text()), (1, 'b'), (5, 'c'), ('x', 'd')]
+try:
+    xs.sort(key=lambda each: (each[0], 1))
+except TypeError:
+    note(xs[0][1])
+note(xs[1][1])
+""",
     "finally alone": """
 try:
     n = number()

@@ -270,7 +270,7 @@ def test_types_have_their_exact_kind() -> None:
 
 
 def test_every_class_of_values_has_a_kind() -> None:
-    by_value = {"Sym", "Ref", "SequenceV", "OnceV", "BuiltinV", "Opaque"}
+    by_value = {"Sym", "ObjectV", "Ref", "SequenceV", "OnceV", "BuiltinV", "Opaque"}
     told = {each.__name__ for each in KINDS}
     assert {each.__name__ for each in SymbolicValue.__subclasses__()} == told | by_value
 

@@ -286,7 +286,8 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
         )
     machine.at = node
     state.note_followed(left)
-    for key, value in state.written(machine, rounds.number).items():
+    exact = state.collected(left, rounds.number)
+    for key, value in state.written(machine, rounds.number, exact).items():
         machine.store.written[key] = value
     loop.last(machine, rounds)
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
 from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
 from lictor_prove.python.machine.control_paths import Frame
-from lictor_prove.python.machine.loop_summaries import sequence
+from lictor_prove.python.machine.loop_summaries import with_picked
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     ContainerItem,
+    ObjectV,
     OnceV,
     Ref,
     SequenceV,
@@ -23,19 +24,13 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
     UnionV,
     boolean,
-    count,
     described,
 )
 from lictor_prove.python.operations import containers
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plans, unchanged
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
-from lictor_prove.python.operations.unknown.containers import (
-    iterated,
-    labels_of,
-    made,
-    some_item,
-)
+from lictor_prove.python.operations.unknown.containers import iterated, made
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import Comprehension, stored_names
 
@@ -206,27 +201,10 @@ def _sequence(
     value, kept = symbolic_round(machine, index, how.over, keep, body)
     made_of = SequenceV(how.over, index, value, kept)
     if machine.declares_unknowns:
-        made_of = _with_picked(machine, made_of)
+        made_of = with_picked(machine, made_of)
         if isinstance(node, ast.ListComp):
             return made(machine, "list", made_of)
     return made_of if isinstance(node, ast.ListComp) else replace(made_of, kind="iterator")
-
-
-def _with_picked(machine: Machine, held: SequenceV) -> SequenceV:
-    """The same, with those that are kept, for whoever asks how many they are."""
-    if held.keep is TRUE:
-        return held
-    every = SequenceV(held.over, held.index, held.item, TRUE)
-    labels = labels_of(machine, held)
-    why = "which items a filtered list keeps"
-    picked = sequence(
-        machine,
-        lambda each: some_item(machine, every, why, [held], each=each),
-        labels,
-        why,
-        count(every),
-    )
-    return replace(held, picked=picked)
 
 
 def _unknown_items(
@@ -247,7 +225,7 @@ def _unknown_items(
 def _closed(machine: Machine, value: SymbolicValue) -> None:
     """An item must be a value: what is made anew for each item can't be referred to afterwards."""
     match value:
-        case Sym():
+        case Sym() | ObjectV():
             pass
         case TupleV(items):
             for item in items:

@@ -13,7 +13,7 @@ from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.error_handling import leave_by, run_raise, run_try
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.interpreter.patterns import run_match
-from lictor_prove.python.kinds import Kind, kind_of
+from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -114,6 +114,16 @@ def _changed(
                     "assign.in-place",
                     f"{described(one)} can't be changed: the program did not write it out",
                     "Build a new one.",
+                )
+            if kind_of(machine, one) == Kind.JSON and (
+                isinstance(op, ast.Mult)
+                or any(kind_of(machine, each) not in NUMERIC for _, each in machine.cases(right))
+            ):
+                # A list that JSON holds would take the items over, or be repeated, for every name that it has.
+                refuse(
+                    "assign.in-place",
+                    f"{described(one)} may be a list, and `{SYMBOLS[type(op)]}=` may change it",
+                    "Convert it first: int(…), str(…).",
                 )
             return binary(machine, op, one, right)
         try:

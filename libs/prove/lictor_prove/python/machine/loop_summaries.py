@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Any, Final
 
 from lictor_ir.document import Binder, Fact, FactKind
@@ -31,13 +32,20 @@ from lictor_ir.terms import (
     substitute,
     var,
 )
-from lictor_ir.types import BOOL, INT
+from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python.machine.control_paths import Key
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.path_merging import as_sequence, choose, merge
+from lictor_prove.python.machine.path_merging import (
+    as_sequence,
+    choose,
+    concatenated,
+    merge,
+    solid,
+)
 from lictor_prove.python.machine.symbolic_values import (
     Content,
     Hole,
+    ObjectV,
     Poison,
     Ref,
     SequenceV,
@@ -81,8 +89,10 @@ def _key(value: SymbolicValue) -> object:
     match value:
         case Sym(term):
             return term
-        case Hole(type_):
-            return "any", type_
+        case ObjectV(kind, term):
+            return kind, term
+        case Hole(type_, kind):
+            return "any", type_, kind
         case TupleV(items):
             return tuple(map(_key, items))
         case Ref(id_):
@@ -153,6 +163,8 @@ def _opened(value: SymbolicValue) -> SymbolicValue:
     match value:
         case Sym(term):
             return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
+        case ObjectV(kind, term):
+            return Hole(term.type, kind)
         case TupleV(items):
             return TupleV(tuple(map(_opened, items)))
         case _:
@@ -287,6 +299,9 @@ class LoopState:
                     SLOT in each.indices for each in results(term)
                 )
                 return Hole(term.type) if varies else value
+            case ObjectV(kind, term):
+                # Of an object nothing is known but what it is made of.
+                return Hole(term.type, kind)
             case TupleV(items):
                 return TupleV(tuple(self._emptied(item, bounds) for item in items))
             case Ref(id_):
@@ -324,9 +339,49 @@ class LoopState:
         self.started = self.written(machine, self.index)
         return self.started
 
-    def written(self, machine: Machine, bound: Term) -> dict[Key, SymbolicValue | Content]:
-        """What is there after so many rounds."""
-        return {key: self._value(machine, key, each, bound) for key, each in self.summaries.items()}
+    def written(
+        self, machine: Machine, bound: Term, known: Mapping[Key, Content] = MappingProxyType({})
+    ) -> dict[Key, SymbolicValue | Content]:
+        """What is there after so many rounds, if it is not `known`."""
+        return {
+            key: known.get(key) or self._value(machine, key, each, bound)
+            for key, each in self.summaries.items()
+        }
+
+    def collected(
+        self, left: Mapping[Key, SymbolicValue | Content], bound: Term
+    ) -> dict[Key, Content]:
+        """The lists to which each round appends one item, or none, and does nothing else: they are known exactly.
+
+        `left`: by the round that changes nothing any more.
+        """
+        found: dict[Key, Content] = {}
+        for key, content in left.items():
+            summary = self.summaries.get(key)
+            since = content.appended if isinstance(content, Content) else None
+            if since is None or summary is None or since.before is not self.started.get(key):
+                continue
+            initial = summary.initial
+            if (
+                key in self.machine.pools
+                or len(since.items) != 1
+                or not _is_closed(since.items[0].value)
+            ):
+                continue
+            assert isinstance(initial, Content)
+            index = self.machine.fresh_index()
+            names: Mapping[Term, Term] = {self.index: index}
+            (item,) = since.items
+            made = with_picked(
+                self.machine,
+                SequenceV(
+                    bound, index, renamed(item.value, names), substitute(item.present, names)
+                ),
+            )
+            if initial.held != ():
+                made = concatenated(as_sequence(initial, index), solid(made))
+            found[key] = Content("list", made)
+        return found
 
     def note_followed(self, left: Mapping[Key, SymbolicValue | Content]) -> None:
         """Note what each round leaves for the next, where it is one value; `left`: by a round that changes nothing."""
@@ -363,7 +418,8 @@ class LoopState:
         self, machine: Machine, key: Key, summary: Summary, bound: Term
     ) -> SymbolicValue | Content:
         if isinstance(summary.initial, Content):
-            return self._content(machine, summary, summary.initial)
+            is_pool = key in machine.pools
+            return self._content(machine, summary, summary.initial, bound, is_pool=is_pool)
         if not summary.is_told:
             return Poison(summary.name, summary.line)
         why = f"{summary.name} is left by a round of the loop in line {summary.line}"
@@ -383,7 +439,9 @@ class LoopState:
         value = self._choice(machine, left, summary.labels, why, ())
         return merge(some, value, summary.initial)
 
-    def _content(self, machine: Machine, summary: Summary, initial: Content) -> Content:
+    def _content(
+        self, machine: Machine, summary: Summary, initial: Content, bound: Term, *, is_pool: bool
+    ) -> Content:
         if not summary.is_told:
             refuse(
                 "loop.mutation",
@@ -393,21 +451,23 @@ class LoopState:
             )
         if not summary.left:
             return Content(initial.kind, ())
-        return Content(
-            initial.kind,
-            sequence(
+        held = sequence(
+            machine,
+            lambda each: self._choice(
                 machine,
-                lambda each: self._choice(
-                    machine,
-                    summary.left,
-                    summary.labels,
-                    f"what the loop in line {summary.line} puts into a container",
-                    each,
-                ),
+                summary.left,
                 summary.labels,
-                f"how much the loop in line {summary.line} leaves in a container",
+                f"what the loop in line {summary.line} puts into a container",
+                each,
             ),
+            summary.labels,
+            f"how much the loop in line {summary.line} leaves in a container",
+            # Without a round nothing is put into it: what is there comes from an item that there is.
+            some=apply("lt", const(0), bound) if initial.held == () else TRUE,
         )
+        if not is_pool:
+            note_keys(machine, initial.kind, held)
+        return Content(initial.kind, held)
 
     def _choice(
         self,
@@ -419,6 +479,42 @@ class LoopState:
     ) -> SymbolicValue:
         values = [_filled(machine, one, labels, why, each) for one in templates]
         return one_of(machine, values, labels, why, each)
+
+
+def with_picked(machine: Machine, held: SequenceV) -> SequenceV:
+    """The same, with those that are kept, for whoever asks how many they are, or for one of them."""
+    if held.keep is TRUE:
+        return held
+    why = "which items a filtered list keeps"
+    flowing = (held.over, held.keep, *_told(machine, held.item))
+    labels = made_of(flowing, machine.inputs, machine.unknowns)
+    size = count(SequenceV(held.over, held.index, held.item, TRUE))
+    places: list[Term] = []
+
+    def item(each: tuple[Binder, ...]) -> SymbolicValue:
+        place = unknown(machine, INT, why, flowing, each=each).term
+        places.append(place)
+        return renamed(held.item, {held.index: within(place, size)})
+
+    picked = sequence(machine, item, labels, why, size)
+    (place,) = places
+    if not machine.dead:
+        assert isinstance(place, Result)
+        is_kept = substitute(held.keep, {held.index: within(place, size)})
+        machine.facts.append(Fact(place.call, FactKind.HOLDS, is_kept))
+        note_distinct(machine, picked.index, within(place, size))
+    return replace(held, picked=picked)
+
+
+def _is_closed(value: SymbolicValue) -> bool:
+    """Whether it says the same wherever it stands: it refers to nothing that a round made."""
+    match value:
+        case Sym() | ObjectV():
+            return True
+        case TupleV(items):
+            return all(map(_is_closed, items))
+        case _:
+            return False
 
 
 def _one_of_many(machine: Machine, held: Content) -> Content:
@@ -460,11 +556,38 @@ def sequence(
     labels: Iterable[str],
     why: str,
     most: Term | None = None,
+    some: Term = TRUE,
 ) -> SequenceV:
-    """Items of an unknown number, at most so many; `item` makes what stands at each index of a loop over them."""
+    """Items of an unknown number, at most so many; `item` makes what stands at each index of a loop over them.
+
+    `some`: where that is false, there are none.
+    """
     size = bounded(unknown(machine, INT, why, (), labels=labels).term, most)
+    size = ite(some, size, const(0))
     index = machine.fresh_index()
     return SequenceV(size, index, item((Binder(index, size),)), TRUE)
+
+
+def note_keys(machine: Machine, kind: str, held: SequenceV) -> None:
+    """Note that keys of a dict, and items of a set, are other ones at each index, where a fact can say so."""
+    key = held.item
+    if kind == "dict" and isinstance(key, TupleV):
+        key = key.items[0]
+    # Others may be equal and not the same.
+    if kind in ("dict", "set") and isinstance(key, Sym) and key.type in (INT, STR):
+        note_distinct(machine, held.index, key.term)
+
+
+def note_distinct(machine: Machine, index: Var, term: Term) -> None:
+    """Note that it is another one at each index, if it is made of an unknown that is computed for each."""
+    if machine.dead:
+        return
+    made = {each.id: each for each in machine.unknowns}
+    for read in results(term):
+        about = made.get(read.call)
+        if about is not None and about.binders and about.binders[-1].index is index:
+            machine.facts.append(Fact(about.id, FactKind.DISTINCT, term))
+            return
 
 
 def bounded(number: Term, most: Term | None) -> Term:
@@ -495,8 +618,9 @@ def _without_holes(
     each: tuple[Binder, ...],
 ) -> SymbolicValue:
     match value:
-        case Hole(type_):
-            return unknown(machine, type_, why, (), labels=labels, each=each)
+        case Hole(type_, kind):
+            found = unknown(machine, type_, why, (), labels=labels, each=each)
+            return found if kind is None else ObjectV(kind, found.term)
         case TupleV(items):
             return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
         case _:
@@ -658,7 +782,7 @@ def _bound_of(term: Term) -> Term | None:
 
 def _terms(value: SymbolicValue) -> list[Term]:
     match value:
-        case Sym(term):
+        case Sym(term) | ObjectV(term=term):
             return [term]
         case TupleV(items):
             return [term for item in items for term in _terms(item)]
@@ -707,10 +831,10 @@ def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
 def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
     """Whether a template says any value where the other one says a certain one of that type."""
     match one, other:
-        case Hole(type_), Sym():
+        case Hole(type_, None), Sym():
             return other.type == type_
-        case Hole(type_), Hole(other_type):
-            return type_ == other_type
+        case Hole(), Hole():
+            return (one.type, one.kind) == (other.type, other.kind)
         case TupleV(items), TupleV(others):
             return len(items) == len(others) and all(map(_covers, items, others))
         case Sym(), Sym():
@@ -763,7 +887,7 @@ def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
             return [value.over, value.keep, *_told(machine, value.item)]
         case Ref(id_):
             return _flowing(machine, machine.stored(value)) if machine.store.get(id_) else []
-        case Sym():
+        case Sym() | ObjectV():
             return list(flows(machine, value))
         case _:
             return []

@@ -7,7 +7,8 @@ leaves early (return, break, continue) takes along what was written since the pl
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from lictor_ir.document import (
@@ -141,12 +142,16 @@ class Machine:
         self.pools: dict[int, Callable[[Content], Content]] = {}
         """Objects that stand for many, which a loop made one by one: together they hold what is in the store. With what
         one of them may hold."""
+        self.sorted: set[int] = set()
+        """Lists that are being sorted."""
         self.frozen: set[int] = set()
         """Objects that were there before and stay: they can be read, not changed."""
         self.atoms: list[Atom] = []
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
         self.unknowns: list[Unknown] = []
+        self.fragile: set[Term] = set()
+        """What stands for objects of which anything may raise."""
         self.facts: list[Fact] = []
         """What is known of them besides their types."""
         self.branches: list[BranchPoint] = []
@@ -458,9 +463,24 @@ class Machine:
 
     def stored(self, ref: Ref) -> Content:
         """What the store holds for an object."""
+        if ref.id in self.sorted:
+            refuse(
+                "list.sorted",
+                "the key looks at the list that is being sorted, which is empty meanwhile",
+                "Use sorted(…).",
+            )
         found = self.store.get(ref.id)
         assert isinstance(found, Content)
         return found
+
+    @contextmanager
+    def hidden(self, ref: Ref) -> Generator[None]:
+        """Meanwhile nobody looks at the list."""
+        self.sorted.add(ref.id)
+        try:
+            yield
+        finally:
+            self.sorted.discard(ref.id)
 
     def hold(self, ref: Ref, content: Content) -> None:
         """Change what an object holds; of many, one."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL
 from lictor_prove.python.machine.symbolic_values import (
     SCALARS,
     UNBOUND,
+    Appended,
     BuiltinV,
     ContainerItem,
     Content,
     ModuleV,
+    ObjectV,
     Poison,
     Ref,
     SequenceV,
@@ -93,6 +96,12 @@ def _one(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Symb
                 return Sym(or_(not_(condition), then.term))
             if then.type == otherwise.type and then.type in SCALARS:
                 return Sym(ite(condition, then.term, otherwise.term))
+        case ObjectV(), ObjectV():
+            if then.kind == otherwise.kind:
+                same = then.term is otherwise.term
+                return (
+                    then if same else ObjectV(then.kind, ite(condition, then.term, otherwise.term))
+                )
         case Ref(), Ref():
             return then if then.id == otherwise.id else None
         case TupleV(), TupleV():
@@ -119,7 +128,8 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     if then is otherwise:
         return then
     if isinstance(then.held, SequenceV) or isinstance(otherwise.held, SequenceV):
-        return Content(then.kind, _merge_sequences(condition, then, otherwise))
+        appended = _merge_appended(condition, then, otherwise)
+        return Content(then.kind, _merge_sequences(condition, then, otherwise), appended)
     one, other = then.entries, otherwise.entries
     shared: list[ContainerItem] = []
     while len(shared) < min(len(one), len(other)):
@@ -152,6 +162,28 @@ def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> Sequ
         # What is empty has no item to merge with.
         return SequenceV(size, index, other.item if count(one) is const(0) else one.item, TRUE)
     return SequenceV(size, index, merge(condition, one.item, other.item), TRUE)
+
+
+def _merge_appended(condition: Term, then: Content, otherwise: Content) -> Appended | None:
+    """What was appended on either path, where both began with the same list."""
+    one, other = Appended.since(then), Appended.since(otherwise)
+    if one.before is not other.before:
+        return None
+    shared = 0
+    for mine, its in zip(one.items, other.items, strict=False):
+        if mine is not its:
+            break
+        shared += 1
+    items = list(one.items[:shared])
+    for mine, its in zip_longest(one.items[shared:], other.items[shared:]):
+        if its is None:
+            items.append(_under(condition, mine))
+        elif mine is None:
+            items.append(_under(not_(condition), its))
+        else:
+            present = ite(condition, mine.present, its.present)
+            items.append(ContainerItem(present, merge(condition, mine.value, its.value)))
+    return Appended(one.before, tuple(items)) if len(items) <= MAX_ALTERNATIVES else None
 
 
 def as_sequence(content: Content, index: Var) -> SequenceV:

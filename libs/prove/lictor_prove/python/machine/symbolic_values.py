@@ -51,6 +51,15 @@ class Sym(SymbolicValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ObjectV(SymbolicValue):
+    """An object of the standard library: a date, a template, what JSON holds. It never changes."""
+
+    kind: str
+    term: Term
+    """Stands for all that it is made of; nothing but the table of the library says what may be read of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TupleV(SymbolicValue):
     """A tuple."""
 
@@ -101,6 +110,8 @@ class Hole(SymbolicValue):
     """Any value of a type, in a template of what a loop leaves; no expression is one."""
 
     type: Type
+    kind: str | None = None
+    """Of an object of the standard library."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,6 +304,8 @@ class Content:
     """`list`, `dict`, `set` or `frozenset`."""
     held: tuple[ContainerItem, ...] | SequenceV
     """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
+    appended: Appended | None = None
+    """Of a list of unknown length to which only `append` put something since some moment."""
 
     @property
     def entries(self) -> tuple[ContainerItem, ...]:
@@ -304,6 +317,24 @@ class Content:
                 "Loop over it, or ask for its length.",
             )
         return self.held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Appended:
+    """What a list held at some moment, and what was appended since."""
+
+    before: Content
+    items: tuple[ContainerItem, ...]
+
+    @staticmethod
+    def since(content: Content, *items: ContainerItem) -> Appended:
+        """What was appended to a list that holds this, and now these."""
+        known = content.appended
+        return (
+            Appended(content, items)
+            if known is None
+            else Appended(known.before, (*known.items, *items))
+        )
 
 
 NONE_VALUE: Final = Sym(const(None))
@@ -364,6 +395,8 @@ def renamed(value: SymbolicValue, names: Mapping[Term, Term]) -> SymbolicValue:
     match value:
         case Sym(term):
             return Sym(substitute(term, names))
+        case ObjectV(kind, term):
+            return ObjectV(kind, substitute(term, names))
         case TupleV(items):
             return TupleV(tuple(renamed(item, names) for item in items))
         case UnionV(options):
@@ -387,6 +420,8 @@ def described(value: SymbolicValue) -> str:
     match value:
         case Sym():
             return "None" if value.type == NONE else f"a value of type {value.type}"
+        case ObjectV(kind):
+            return f"a value of type {kind}"
         case TupleV():
             return "a tuple"
         case Ref():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from lictor_ir.document import Binder, Unknown
 from lictor_ir.provenance import made_of
@@ -13,6 +14,7 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
+    ObjectV,
     OnceV,
     RangeV,
     Ref,
@@ -26,6 +28,8 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.refusals import refuse, unmodelled
 
 MAX_UNKNOWNS = 5_000
+_FRAGILE: Final = frozenset({"Decimal", "Fraction", "json"})
+"""Objects of which anything may raise, their equality and their text too: a signalling NaN, a vast int, a list."""
 
 
 def unknown(
@@ -59,6 +63,7 @@ def unknown(
         if span is not None:
             machine.span_of[name] = span
         flowing = (*flows, *(binder.over for binder in each))
+        may_raise = may_raise or any(term in machine.fragile for term in flowing)
         all_labels = {*made_of(flowing, machine.inputs, machine.unknowns), *labels}
         # What is not called yet was called in an earlier round.
         carried = {
@@ -111,8 +116,10 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
     """Every term that flows into something that is computed from these values."""
     for value in values:
         match value:
-            case Sym(term):
+            case Sym(term) | ObjectV(term=term):
                 if not isinstance(term, Const):
+                    if isinstance(value, ObjectV) and value.kind in _FRAGILE:
+                        machine.fragile.add(term)
                     yield term
             case TupleV(items):
                 yield from flows(machine, *items)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from lictor_ir.terms import FALSE, App, Const, Term, and_, apply, const, eq, ite, not_, or_
+from lictor_ir.terms import FALSE, TRUE, App, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import FLOAT, INT
 from lictor_prove.python.kinds import (
     NUMERIC,
@@ -23,9 +23,11 @@ from lictor_prove.python.kinds import (
     kind_of,
     undefined,
 )
+from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
+    ObjectV,
     Sym,
     SymbolicValue,
     boolean,
@@ -85,6 +87,9 @@ def binary(
 
 
 def _binary(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        found = unknown_members.operation(machine, f"`{op}`", [left, right])
+        return found or undefined(machine, f"`{op}`", left, right)
     operation = entry_of_pair(machine, OPERATORS[op], f"`{op}`", left, right)
     return modelled(machine, f"`{op}`", [left, right], lambda: operation(machine, op, left, right))
 
@@ -168,12 +173,16 @@ def to_float(machine: Machine, term: Term) -> Term:
     if term.type == FLOAT:
         return term
     converted = apply("float_of_int", term)
-    machine.require(
-        not_(apply("is_inf", converted)),
-        "the int is not too large for a float (OverflowError)",
-        error="OverflowError",
+    fits = not_(apply("is_inf", converted))
+    if fits is TRUE:
+        return converted
+    if not machine.declares_unknowns:
+        machine.require(fits, "the int is not too large for a float (OverflowError)")
+        return converted
+    why = "a float of an int that is too large for one (OverflowError)"
+    return as_term(
+        merge(fits, Sym(converted), unknown(machine, FLOAT, why, (term,), may_raise=True))
     )
-    return converted
 
 
 def _ints(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:

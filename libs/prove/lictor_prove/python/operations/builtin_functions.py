@@ -7,30 +7,40 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+from lictor_ir.provenance import made_of
 from lictor_ir.terms import and_
+from lictor_ir.types import BOOL
 from lictor_prove.python.kinds import OPEN, Kind, kind_of, undefined
+from lictor_prove.python.library import exact_functions, unknown_members
+from lictor_prove.python.library.signatures import MEMBERS, OF_OBJECTS, modules
+from lictor_prove.python.library.unknown_members import either_way, is_object
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import union
+from lictor_prove.python.machine.raised_errors import catcher
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     BuiltinV,
     ContainerItem,
+    ErrorV,
+    ObjectV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
+    boolean,
+    count,
     is_known,
     is_none,
     known,
 )
+from lictor_prove.python.machine.unknown_values import flows, maybe_raised, unknown
 from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
     iterator_builtins,
-    stdlib_functions,
 )
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.containers import length, put
@@ -43,10 +53,16 @@ from lictor_prove.python.operations.conversions import (
     ordered_items,
     unordered,
 )
-from lictor_prove.python.operations.format_strings import limit_of_digits
 from lictor_prove.python.operations.iterables import UnknownItems, known_items, plan
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
-from lictor_prove.python.operations.unknown.containers import iterated, made, sequence_of
+from lictor_prove.python.operations.unknown.containers import (
+    change,
+    iterated,
+    made,
+    opened,
+    sequence_of,
+    shuffled,
+)
 from lictor_prove.python.operations.unknown.results import modelled
 from lictor_prove.python.refusals import Raises, Unmodelled, refuse, unmodelled
 
@@ -55,7 +71,11 @@ def call(
     machine: Machine, name: str, args: Args, keywords: Mapping[str, SymbolicValue]
 ) -> SymbolicValue:
     """`name(*args, **keywords)`."""
+    if not keywords and args and name in OF_OBJECTS and is_object(machine, args[0]):
+        return machine.each(args[0], lambda one: _of_object(machine, name, [one, *args[1:]]))
     known_function = _FUNCTIONS.get(name)
+    if known_function is None and name in MEMBERS:
+        return unknown_members.call(machine, name, args, keywords)
     if known_function is None:
         refuse(
             "builtin.unsupported",
@@ -76,6 +96,13 @@ def call(
     if keywords:
         return function(machine, args, keywords)
     return modelled(machine, f"{name}()", args, lambda: function(machine, args, keywords))
+
+
+def _of_object(machine: Machine, name: str, args: Args) -> SymbolicValue:
+    if not isinstance(args[0], ObjectV):
+        return call(machine, name, args, {})
+    found = unknown_members.operation(machine, name, args)
+    return found or undefined(machine, f"{name}()", *args)
 
 
 # -- containers ------------------------------------------------------------------------------------
@@ -170,19 +197,31 @@ def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
 
 
 def _sorted(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    key = keywords.get("key", NONE_VALUE)
+    found = _in_known_order(machine, args, keywords)
+    return _in_unknown_order(machine, args[0], keywords) if found is None else found
+
+
+def _in_known_order(
+    machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue | None:
     try:
-        if is_none(key):
+        if is_none(keywords.get("key", NONE_VALUE)):
             return _known_sorted(machine, args, keywords)
     except Unmodelled:
         if not machine.declares_unknowns:
             raise
     if not machine.declares_unknowns:
         unmodelled("builtin.sorted", "sorted() is supported without a key", "Write it out.")
+    return None
+
+
+def _in_unknown_order(
+    machine: Machine, items: SymbolicValue, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
     reverse = keywords.get("reverse", FALSE_VALUE)
     if unknown_iterables.kinds_of(machine, reverse) != {Kind.BOOL}:
         refuse("builtin.sorted", "`reverse` is a bool", "Use True or False.")
-    return unknown_iterables.ordered(machine, args[0], key, reverse)
+    return unknown_iterables.ordered(machine, items, keywords.get("key"), reverse)
 
 
 def sort(
@@ -191,7 +230,15 @@ def sort(
     """`xs.sort(key=…, reverse=…)`."""
     if args or not set(keywords) <= {"key", "reverse"} or not isinstance(owner, Ref):
         refuse("method.arguments", "sort takes the keywords key and reverse", "Pass them so.")
-    found = _sorted(machine, [owner], keywords)
+    found = _in_known_order(machine, [owner], keywords)
+    if found is None:
+        held = opened(machine, owner)
+        items = made(machine, "list", held)
+        if catcher(machine, None) is not None:
+            why = "the order in which a sort that fails leaves a list"
+            change(machine, owner, shuffled(machine, held, why, size=count(held)))
+        with machine.hidden(owner):
+            found = _in_unknown_order(machine, items, keywords)
     assert isinstance(found, Ref)
     machine.hold(owner, machine.content(found))
     return NONE_VALUE
@@ -241,6 +288,8 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
 
     def of(value: SymbolicValue) -> SymbolicValue:
         kind = kind_of(machine, value)
+        if kind == Kind.JSON:
+            return boolean(either_way(machine, "what JSON holds has no model", value))
         if kind in OPEN and kind not in _NO_INSTANCES:
             undefined(machine, "isinstance()", value)
         if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
@@ -271,15 +320,6 @@ _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
 
 
 def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    for value in args:
-        if unknown_iterables.kinds_of(machine, value) - {
-            Kind.STR,
-            Kind.NONE,
-            Kind.BOOL,
-            Kind.FLOAT,
-        }:
-            limit_of_digits(machine, value)
-
     def check(one: SymbolicValue) -> SymbolicValue:
         if kind_of(machine, one) not in (Kind.STR, Kind.NONE):
             undefined(machine, "print() with sep or end", one)
@@ -287,12 +327,25 @@ def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) 
 
     for name in ("sep", "end"):
         machine.each(keywords.get(name, NONE_VALUE), check)
+    printed = tuple(
+        term
+        for each in args
+        for _, one in machine.cases(each)
+        if isinstance(one, ObjectV | TupleV | Ref)
+        for term in flows(machine, one)
+    )
+    if any(term in machine.fragile for term in printed):
+        unknown(machine, BOOL, "whether this has a text is not known", printed, may_raise=True)
+    if catcher(machine, None) is not None:
+        # A pipe may be closed, an encoding may lack a character, an int may have too many digits.
+        shown = [one.text if isinstance(one, ErrorV) else one for one in args]
+        maybe_raised(machine, made_of(flows(machine, *shown), machine.inputs, machine.unknowns))
     return NONE_VALUE
 
 
 _FUNCTIONS: Final[Table] = {
     **conversions.FUNCTIONS,
-    **stdlib_functions.FUNCTIONS,
+    **exact_functions.FUNCTIONS,
     "len": (1, 1, NO_KEYWORDS, each(_len)),
     "list": (0, 1, NO_KEYWORDS, _list),
     "tuple": (0, 1, NO_KEYWORDS, _tuple),
@@ -339,3 +392,6 @@ for _full in _FUNCTIONS:
     _module, _, _name = _full.partition(".")
     if _name:
         STANDARD[_module][_name] = BuiltinV(_full)
+for _module, _names in modules().items():
+    for _name in _names:
+        STANDARD.setdefault(_module, {}).setdefault(_name, unknown_members.bound(_module, _name))

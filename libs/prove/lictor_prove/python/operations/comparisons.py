@@ -16,9 +16,12 @@ from lictor_prove.python.kinds import (
     by_pair,
     entry_of_pair,
     kind_of,
+    undefined,
 )
+from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    ObjectV,
     Ref,
     SequenceV,
     Sym,
@@ -53,6 +56,8 @@ def as_term(value: SymbolicValue) -> Term:
 
 
 def _truth(machine: Machine, value: SymbolicValue) -> Term:
+    if isinstance(value, ObjectV):
+        return unknown_members.either_way(machine, "whether an object is true has no model", value)
     function = TRUTH.get(kind_of(machine, value))
     if function is None:
         _untold(value)
@@ -128,6 +133,8 @@ def _negated(relation: Relation) -> Relation:
 def _is(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     for one, other in ((left, right), (right, left)):
         kind, another = kind_of(machine, one), kind_of(machine, other)
+        if another == Kind.JSON and kind in _SINGLE and is_known(one):
+            return unknown_members.either_way(machine, "what JSON holds has no model", other)
         if kind in _SINGLE and is_known(one) and another != Kind.ANY:
             return eq(as_term(one), as_term(other)) if kind == another else FALSE
     refuse(
@@ -153,6 +160,9 @@ def less(
 
 
 def _less(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        found = unknown_members.operation(machine, "order", [left, right])
+        return as_term(found or undefined(machine, "order", left, right))
     order = entry_of_pair(machine, ORDER, "order", left, right)
     return as_term(
         modelled(machine, "order", [left, right], lambda: boolean(order(machine, op, left, right)))
@@ -198,6 +208,8 @@ ORDER: Final[dict[tuple[Kind, Kind], Order]] = by_pair(
 
 
 def _equal(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    if isinstance(left, ObjectV) or isinstance(right, ObjectV):
+        return unknown_members.equal(machine, left, right)
     return as_term(
         modelled(machine, "`==`", [left, right], lambda: boolean(equal(machine, left, right)))
     )
@@ -207,6 +219,9 @@ _EQUAL: Final = _pairwise(_equal)
 
 
 def _in(machine: Machine, item: SymbolicValue, held: SymbolicValue) -> Term:
+    if isinstance(item, ObjectV) or isinstance(held, ObjectV):
+        found = unknown_members.operation(machine, "`in`", [item, held])
+        return as_term(found or undefined(machine, "`in`", item, held))
     return as_term(
         modelled(
             machine, "`in`", [item, held], lambda: boolean(containers.contains(machine, held, item))

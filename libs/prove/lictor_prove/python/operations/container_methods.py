@@ -29,7 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.equality import same
-from lictor_prove.python.operations.iterables import UnknownItems, plans
+from lictor_prove.python.operations.iterables import UnknownItems, not_of, plans
 from lictor_prove.python.operations.subscripts import lookup
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
@@ -56,17 +56,6 @@ def items_of(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...
     return tuple(held)
 
 
-def _not_of(machine: Machine, owner: Ref, value: SymbolicValue) -> None:
-    """Refuse to change a container by an iterator over it: Python reads on in what was added meanwhile."""
-    for _, one in machine.cases(value):
-        if isinstance(one, OnceV) and any(key == owner.id for key, _ in one.watched):
-            refuse(
-                "loop.mutation",
-                "the container is changed while an iterator over it is read",
-                "Make a list of the iterator first: list(…).",
-            )
-
-
 # -- lists -----------------------------------------------------------------------------------------
 
 
@@ -79,7 +68,7 @@ def append(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
 
 def extend(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     """`xs.extend(…)`, and `xs += …`."""
-    _not_of(machine, _ref(owner), args[0])
+    not_of(machine, _ref(owner), args[0])
     added = items_of(machine, args[0])
     held = container_contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), containers.bounded((*held, *added)))
@@ -331,7 +320,7 @@ def updated(op: str) -> Function:
     """`s.update(items)` and its kin."""
 
     def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
-        _not_of(machine, _ref(owner), args[0])
+        not_of(machine, _ref(owner), args[0])
         other = as_set(machine, args[0])
         machine.replace(_ref(owner), containers.set_operation(machine, op, _ref(owner), other))
         return NONE_VALUE

@@ -240,7 +240,12 @@ MEMBERSHIP: Final = by_kind(
     }
 )
 
-HASHED: Final = frozenset({Kind.NONE, Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STR})
+HASHED: Final = frozenset(
+    {
+        *(Kind.NONE, Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STR),
+        *(Kind.DATE, Kind.TIMEDELTA, Kind.UUID, Kind.BYTES),
+    }
+)
 UNHASHABLE: Final = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.KEYS, Kind.ITEMS})
 
 

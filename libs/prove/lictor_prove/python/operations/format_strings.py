@@ -14,7 +14,14 @@ from lictor_ir.terms import FALSE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python.kinds import SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import ErrorV, Sym, SymbolicValue, described, known
+from lictor_prove.python.machine.symbolic_values import (
+    ErrorV,
+    ObjectV,
+    Sym,
+    SymbolicValue,
+    described,
+    known,
+)
 from lictor_prove.python.machine.unknown_values import flows, maybe_raised
 from lictor_prove.python.operations import container_contents
 from lictor_prove.python.operations.arithmetic import concat
@@ -56,6 +63,8 @@ def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> 
 def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> SymbolicValue:
     if isinstance(value, ErrorV):
         return value.text if not quoted else fresh(machine, STR, "repr() of an error", [value.text])
+    if isinstance(value, ObjectV) and machine.declares_unknowns:
+        return fresh(machine, STR, f"the text of {described(value)} has no model", [value])
     held: Any = container_contents.known_value(machine, value)
     if held is not container_contents.UNKNOWN and not container_contents.unordered(held):
         if isinstance(held, int) and abs(held) >= _TOO_LONG:
@@ -134,6 +143,9 @@ def formatted(machine: Machine, value: SymbolicValue, format_: SymbolicValue) ->
 
 def _of_known_format(machine: Machine, value: SymbolicValue, spec: str) -> SymbolicValue:
     """A text that nobody models. Whether there is one depends on the kind, which an example has too."""
+    if isinstance(value, ObjectV) and machine.declares_unknowns:
+        why = f"the format {spec!r} of {described(value)} has no model"
+        return fresh(machine, STR, why, [value], may_raise=True)
     example = _EXAMPLES.get(kind_of(machine, value))
     if example is None or not _SPEC.fullmatch(spec) or not machine.declares_unknowns:
         refuse(

@@ -20,6 +20,7 @@ from lictor_prove.python.machine.path_merging import choose
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
+    ObjectV,
     OnceV,
     RangeV,
     Ref,
@@ -144,10 +145,18 @@ def _characters(_: Machine, value: SymbolicValue) -> IterationPlan:
     return KnownItems(tuple(ContainerItem(TRUE, known(char)) for char in text))
 
 
+def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
+    from lictor_prove.python.library.unknown_members import items_of
+
+    assert isinstance(value, ObjectV)
+    return _unknown(items_of(machine, value), "list")
+
+
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
     {
         (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
         Kind.STR: _characters,
+        Kind.JSON: _json,
     }
 )
 
@@ -193,4 +202,15 @@ def unchanged(machine: Machine, watched: tuple[tuple[int, Content], ...]) -> Non
                 "loop.mutation",
                 "the loop changes what it runs over",
                 "Loop over a copy: `for x in list(xs)`.",
+            )
+
+
+def not_of(machine: Machine, owner: Ref, value: SymbolicValue) -> None:
+    """Refuse to change a container by an iterator over it: Python reads on in what was added meanwhile."""
+    for _, one in machine.cases(value):
+        if isinstance(one, OnceV | SequenceV) and any(key == owner.id for key, _ in one.watched):
+            refuse(
+                "loop.mutation",
+                "the container is changed while an iterator over it is read",
+                "Make a list of the iterator first: list(…).",
             )

@@ -15,11 +15,13 @@ from lictor_prove.python.kinds import (
     kind_of,
     undefined,
 )
+from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     ContainerItem,
+    ObjectV,
     RangeV,
     Ref,
     SequenceV,
@@ -60,6 +62,9 @@ def item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Symbol
 
 
 def _item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
+    if isinstance(owner, ObjectV):
+        found = unknown_members.operation(machine, "an item", [owner, index])
+        return found or undefined(machine, "an item", owner)
     return entry_of(machine, ITEMS, "an item", owner)(machine, owner, index)
 
 

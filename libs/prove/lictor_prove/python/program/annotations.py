@@ -13,7 +13,9 @@ import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
+from lictor_prove.python.library.signatures import MEMBERS
 from lictor_prove.python.machine.symbolic_values import (
+    BuiltinV,
     HintV,
     LiteralV,
     ModuleV,
@@ -127,6 +129,9 @@ def _meaning(value: SymbolicValue) -> Any:
         case LiteralV():
             return value.made
         case SchemaV():
+            return _ROW
+        case BuiltinV(name) if name in MEMBERS:
+            # A class of the standard library: `date | None` is fine.
             return _ROW
         case _:
             # A function or a constant: fine by itself, and no type to build others with.

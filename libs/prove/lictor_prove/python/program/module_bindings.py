@@ -16,9 +16,12 @@ from lictor_ir.document import Parameter, Schema
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.layer_model import Layer, TrustedFunction, TrustedModule
 from lictor_prove.python.interpreter.calls import function_value
+from lictor_prove.python.library import unknown_members
+from lictor_prove.python.library.signatures import MEMBERS
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    BuiltinV,
     ContractV,
     LanguageV,
     LiteralV,
@@ -144,13 +147,13 @@ class Module:
             case ast.ClassDef():
                 self._row_class(node)
             case ast.Assign(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
-                value = literal_value(machine, node.value)
+                value = literal_value(machine, node.value, self.resolve)
                 for each in targets:
                     assert isinstance(each, ast.Name)
                     self._bind(each, each.id, value)
             case ast.AnnAssign(target=ast.Name(id=name)):
                 if node.value is not None:
-                    self._bind(node, name, literal_value(machine, node.value))
+                    self._bind(node, name, literal_value(machine, node.value, self.resolve))
             case _:
                 refuse(
                     "module.statement",
@@ -378,6 +381,8 @@ class Module:
                 return self.bound.get(name)
             case ast.Attribute(value=owner, attr=name):
                 module = self.resolve(owner)
+                if isinstance(module, BuiltinV):
+                    return unknown_members.of_class(module, name)
                 return self.member(module.name, name, node) if isinstance(module, ModuleV) else None
             case _:
                 return None
@@ -392,8 +397,20 @@ def _declares(name: str, node: ast.AST | None) -> NoReturn:
     )
 
 
-def literal_value(machine: Machine, node: ast.expr) -> SymbolicValue:
-    """A literal at module level."""
+def literal_value(
+    machine: Machine, node: ast.expr, resolve: Callable[[ast.expr], SymbolicValue | None]
+) -> SymbolicValue:
+    """A literal at module level, or what a member of the standard library makes of literals: `Template("…")`."""
+    if isinstance(node, ast.Call):
+        function = resolve(node.func)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if (
+            isinstance(function, BuiltinV)
+            and function.name in {*MEMBERS, "re.compile"}
+            and all(map(is_literal, given))
+        ):
+            keywords = [(each.arg or "", machine.evaluate(each.value)) for each in node.keywords]
+            return machine.call(function, [machine.evaluate(each) for each in node.args], keywords)
     if not is_literal(node):
         refuse(
             "module.literal",

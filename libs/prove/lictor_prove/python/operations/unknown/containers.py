@@ -7,15 +7,15 @@ is there is unknown each time that somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from lictor_ir.document import Binder
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import TRUE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, ListOf, Type
-from lictor_prove.python.kinds import Kind
-from lictor_prove.python.machine.loop_summaries import one_of, sequence
+from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
+from lictor_prove.python.machine.loop_summaries import note_distinct, note_keys, one_of, sequence
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import (
     as_sequence,
@@ -26,7 +26,10 @@ from lictor_prove.python.machine.path_merging import (
 )
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
+    Appended,
+    ContainerItem,
     Content,
+    ObjectV,
     Ref,
     SequenceV,
     Sym,
@@ -39,7 +42,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
 from lictor_prove.python.operations.containers import hashable
-from lictor_prove.python.operations.iterables import unchanged
+from lictor_prove.python.operations.iterables import not_of, unchanged
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 Args = Sequence[SymbolicValue]
@@ -58,6 +61,10 @@ def sequence_of(machine: Machine, value: SymbolicValue) -> SequenceV | None:
         case Sym(term) if isinstance(value.type, ListOf):
             index = machine.fresh_index()
             return SequenceV(term, index, Sym(apply("at", term, index)), TRUE)
+        case ObjectV(kind=Kind.JSON):
+            from lictor_prove.python.library.unknown_members import items_of
+
+            return items_of(machine, value)
         case Ref():
             held = machine.content(value).held
             return solid(held) if isinstance(held, SequenceV) else None
@@ -109,9 +116,11 @@ def shuffled(
 
     `flowing`: what else decides which they are, and in which order.
     """
+    is_empty = isinstance(held.item, Unbound)
+    if is_empty and not added:
+        return held
     flowing = (*added, *flowing)
     labels = labels_of(machine, held, *flowing)
-    is_empty = isinstance(held.item, Unbound)
 
     def item(each: tuple[Binder, ...]) -> SymbolicValue:
         old = () if is_empty else (some_item(machine, held, why, flowing, each=each),)
@@ -121,19 +130,30 @@ def shuffled(
         most = apply("add", count(held), const(len(added)))
         return sequence(machine, item, labels, why, most)
     index = machine.fresh_index()
-    return SequenceV(size, index, item((Binder(index, size),)), TRUE)
+    binder = (Binder(index, size),)
+    if added or is_empty:
+        return SequenceV(size, index, item(binder), TRUE)
+    place = unknown_index(
+        machine, count(held), why, tuple(flows(machine, held, *flowing)), each=binder
+    )
+    # The same items in another order, or all but some: none stands there twice.
+    note_distinct(machine, index, place)
+    return SequenceV(size, index, item_at(held, place), TRUE)
 
 
 def made(machine: Machine, kind: str, held: SequenceV) -> Ref:
     """A new container with these items."""
     ref = machine.make(kind, ())
-    machine.hold(ref, Content(kind, held))
+    change(machine, ref, held)
     return ref
 
 
 def change(machine: Machine, ref: Ref, held: SequenceV) -> None:
     """The container holds this now."""
-    machine.hold(ref, Content(machine.stored(ref).kind, held))
+    kind = machine.stored(ref).kind
+    if ref.id not in machine.pools:
+        note_keys(machine, kind, held)
+    machine.hold(ref, Content(kind, held))
 
 
 def opened(machine: Machine, ref: Ref) -> SequenceV:
@@ -146,14 +166,18 @@ def opened(machine: Machine, ref: Ref) -> SequenceV:
 
 def append(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`xs.append(item)`."""
-    held = opened(machine, ref)
+    before, held = machine.stored(ref), opened(machine, ref)
     added = SequenceV(const(1), held.index, args[0], TRUE)
-    change(machine, ref, concatenated(held, added))
+    since = (
+        None if ref.id in machine.pools else Appended.since(before, ContainerItem(TRUE, args[0]))
+    )
+    machine.hold(ref, Content("list", concatenated(held, added), since))
     return NONE_VALUE
 
 
 def extend(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`xs.extend(items)`, and `xs += items`."""
+    not_of(machine, ref, args[0])
     more = iterated(machine, args[0])
     change(machine, ref, concatenated(opened(machine, ref), more))
     return NONE_VALUE
@@ -227,8 +251,11 @@ def clear(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
 
 
 def copy(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
-    """`copy()` of whatever it is."""
-    return made(machine, machine.content(ref).kind, opened(machine, ref))
+    """`copy()` of whatever it is; that of a set has an order of its own."""
+    kind, held = machine.content(ref).kind, opened(machine, ref)
+    if kind == "set":
+        held = shuffled(machine, held, "the order of a set", size=count(held))
+    return made(machine, kind, held)
 
 
 def asked(type_: Type, name: str, *, raises: bool = False) -> Method:
@@ -284,10 +311,35 @@ def get(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     return lookup(machine, ref, args[0], args[1] if len(args) > 1 else NONE_VALUE)
 
 
+def one_key(machine: Machine, *items: SymbolicValue) -> None:
+    """Refuse pairs whose keys may be equal and different, as 1 and True are: a dict has the first one's key then, and
+    the last one's value."""
+    keys = [pair_part(each, 0) for each in items if not isinstance(each, Unbound)]
+    if not _are_one(machine, keys):
+        refuse(
+            "dict.keys",
+            "keys of this dict may be equal numbers of different types, as 1 and True are; it keeps the first of them",
+            "Use keys of one type.",
+        )
+
+
+def _are_one(machine: Machine, keys: Iterable[SymbolicValue]) -> bool:
+    """Whether equal keys among these are certainly the same."""
+    every = [one for key in keys for _, one in machine.cases(key)]
+    tuples = [one.items for one in every if isinstance(one, TupleV)]
+    numbers = {kind for one in every if (kind := kind_of(machine, one)) in NUMERIC}
+    return len(numbers) < 2 and all(
+        _are_one(machine, parts)
+        for size in {len(items) for items in tuples}
+        for parts in zip(*(items for items in tuples if len(items) == size), strict=True)
+    )
+
+
 def put(machine: Machine, ref: Ref, key: SymbolicValue, value: SymbolicValue) -> None:
     """`d[key] = value`."""
     hashable(machine, key)
     held = opened(machine, ref)
+    one_key(machine, held.item, TupleV((key, value)))
     change(machine, ref, shuffled(machine, held, "what a dict holds", [TupleV((key, value))]))
 
 
@@ -313,12 +365,14 @@ def update_dict(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     if len(cases) > 1 or not isinstance(one, Ref) or machine.content(one).kind != "dict":
         refuse("dict.update", "update takes a dict", "Set the keys one by one.")
     held = concatenated(opened(machine, ref), opened(machine, one))
+    one_key(machine, held.item)
     change(machine, ref, shuffled(machine, held, "what update leaves"))
     return NONE_VALUE
 
 
 def update(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`s.update(items)`."""
+    not_of(machine, ref, args[0])
     more = _hashed(machine, args[0])
     held = concatenated(opened(machine, ref), more)
     change(machine, ref, shuffled(machine, held, "what update leaves"))

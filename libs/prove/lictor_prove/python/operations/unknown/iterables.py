@@ -28,6 +28,7 @@ from lictor_prove.python.operations.unknown.containers import (
     item_at,
     iterated,
     made,
+    one_key,
     shuffled,
     some_item,
 )
@@ -173,6 +174,7 @@ def as_dict(machine: Machine, held: SequenceV) -> SymbolicValue:
         if not isinstance(pair, TupleV) or len(pair.items) != 2:
             refuse("builtin.dict", "dict() takes a dict or pairs", "Use a display: {…}.")
         hashable(machine, pair.items[0])
+    one_key(machine, held.item)
     return made(machine, "dict", shuffled(machine, held, "the items of a dict"))
 
 

@@ -1,0 +1,238 @@
+"""What loops collect: lists are known exactly, keys of dicts and items of sets differ. And what only looks so.
+
+Every false one is made by real Python here, too: a run of it breaks what it states.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from types import CodeType, SimpleNamespace
+from typing import Any
+
+import pytest
+from differential import desk
+
+from lictor_prove.proof.prover import prove
+from lictor_schema.proofs.proof import ProofVerdict
+
+HEADER = """\
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import everybody, orders, pay
+
+
+@lictor_layer.guarantee(c.{contract})
+def main() -> None:
+"""
+CHEAP = """\
+    cheap = []
+    for order in orders("a"):
+        if 0 <= order.shares <= 5:
+            cheap.append(order)
+    for order in cheap:
+        pay("a", order.shares)
+"""
+SEEN = """\
+    seen = {}
+    for user in everybody():
+        seen[user.name] = user.age
+    for name in seen:
+        pay(name, 1)
+"""
+EITHER = """\
+    amounts = []
+    for order in orders("a"):
+        if order.approved:
+            amounts.append(min(max(order.shares, 0), 5))
+        else:
+            amounts.append(1)
+    for amount in amounts:
+        pay("a", amount)
+"""
+ONCE = "different_accounts()"
+
+KEPT = {
+    "what was appended where a condition held": ("each_at_most(5)", CHEAP),
+    "the same, a few of them": ("each_at_most(5)", CHEAP.replace("in cheap:", "in cheap[:3]:")),
+    "one of them": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "    for order in cheap:\n        pay",
+            "    if cheap:\n        order = cheap[0]\n        pay",
+        ),
+    ),
+    "a comprehension, a few of them": (
+        "each_at_most(5)",
+        '    for order in [each for each in orders("a") if 0 <= each.shares <= 5][:3]:\n'
+        '        pay("a", order.shares)\n',
+    ),
+    "continue instead of if": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "        if 0 <= order.shares <= 5:\n            cheap.append(order)\n",
+            "        if not 0 <= order.shares <= 5:\n            continue\n        cheap.append(order)\n",
+        ),
+    ),
+    "either of two": ("each_at_most(5)", EITHER),
+    "behind what was there": (
+        "each_at_most(5)",
+        EITHER.replace("amounts = []", "amounts = [4, 5]"),
+    ),
+    "until the loop is left": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "            cheap.append(order)\n",
+            "            cheap.append(order)\n        elif order.approved:\n            break\n",
+        ),
+    ),
+    "keys of a dict": (ONCE, SEEN),
+    "keys that are grouped by": (
+        ONCE,
+        SEEN.replace(
+            "seen[user.name] = user.age", "seen.setdefault(user.name, []).append(user.age)"
+        ),
+    ),
+    "items of a dict": (ONCE, SEEN.replace("for name in seen:", "for name, _ in seen.items():")),
+    "keys in order": (ONCE, SEEN.replace("in seen:", "in sorted(seen):")),
+    "items of a set": (
+        ONCE,
+        SEEN.replace("seen = {}", "seen = set()").replace(
+            "seen[user.name] = user.age", "seen.add(user.name)"
+        ),
+    ),
+    "a set of a list": (
+        ONCE,
+        "    for name in set([user.name for user in everybody()]):\n        pay(name, 1)\n",
+    ),
+}
+
+BROKEN = {
+    "a greater one": ("each_at_most(4)", CHEAP),
+    "something is inserted": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "            cheap.append(order)\n",
+            "            cheap.append(order)\n        elif order.shares == 7:\n            cheap.insert(0, order)\n",
+        ),
+    ),
+    "something is appended afterwards": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "    for order in cheap:", '    cheap.extend(orders("b"))\n    for order in cheap:'
+        ).replace('pay("a", order.shares)', 'pay("a", abs(order.shares))'),
+    ),
+    "the round that leaves the loop appends": (
+        "each_at_most(5)",
+        CHEAP.replace(
+            "        if 0 <=",
+            "        if order.shares > 90:\n            cheap.append(order)\n            break\n        if 0 <=",
+        ),
+    ),
+    "an alias is changed": (
+        "each_at_most(5)",
+        CHEAP.replace("    cheap = []\n", "    cheap = []\n    others = cheap\n").replace(
+            "            cheap.append(order)\n",
+            "            cheap.append(order)\n        elif order.shares > 5:\n            others.append(order)\n",
+        ),
+    ),
+    "either of two, and the other is too large": (
+        "each_at_most(5)",
+        EITHER.replace("amounts.append(1)", "amounts.append(6)"),
+    ),
+    "a value of the round before": (
+        "each_at_most(5)",
+        CHEAP.replace("    cheap = []\n", "    cheap = []\n    last = None\n")
+        .replace(
+            "            cheap.append(order)\n",
+            "            if last is not None:\n                cheap.append(last)\n        last = order\n",
+        )
+        .replace('pay("a", order.shares)', 'pay("a", abs(order.shares))'),
+    ),
+    "what was there": ("each_at_most(5)", EITHER.replace("amounts = []", "amounts = [6]")),
+    "values of a dict": (
+        ONCE,
+        SEEN.replace("seen[user.name] = user.age", "seen[user.email] = user.name").replace(
+            "for name in seen:", "for name in seen.values():"
+        ),
+    ),
+    "keys that are made alike": (ONCE, SEEN.replace("pay(name, 1)", "pay(name[:1], 1)")),
+    "twice": (ONCE, SEEN + SEEN.split("\n", 4)[4].replace("1)", "2)")),
+    "two dicts": (ONCE, SEEN + SEEN),
+    "a list of keys and more": (
+        ONCE,
+        SEEN.replace(
+            "    for name in seen:",
+            '    names = list(seen)\n    names.append("a")\n    for name in names:',
+        ),
+    ),
+    "lists of a dict": (
+        ONCE,
+        SEEN.replace(
+            "seen[user.name] = user.age", "seen.setdefault(user.email, []).append(user.name)"
+        ).replace(
+            "    for name in seen:\n        pay(",
+            "    for held in seen.values():\n        for name in held:\n            pay(",
+        ),
+    ),
+    "the names of a list": (
+        ONCE,
+        "    for user in sorted(everybody(), key=lambda u: u.name):\n        pay(user.name, 1)\n",
+    ),
+}
+
+
+def source_of(case: tuple[str, str]) -> str:
+    contract, body = case
+    return HEADER.format(contract=contract) + body
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_what_is_collected_is_known(case: str) -> None:
+    proof = prove(source_of(KEPT[case]), name="kept.py", layer=desk())
+    assert proof.verdict is ProofVerdict.PROVED, (proof.reasons, proof.guarantees)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_only_looks_so_is_never_proved(case: str) -> None:
+    proof = prove(source_of(BROKEN[case]), name="broken.py", layer=desk())
+    assert proof.verdict in (ProofVerdict.UNKNOWN, ProofVerdict.REFUTED), proof
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_python_breaks_it(case: str) -> None:
+    """So that the ones above are what they say."""
+    contract, body = BROKEN[case]
+    code = compile("def main():\n" + body, case, "exec")
+    assert not all(_keeps(code, seed, contract) for seed in range(3_000))
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_python_keeps_it(case: str) -> None:
+    contract, body = KEPT[case]
+    code = compile("def main():\n" + body, case, "exec")
+    assert all(_keeps(code, seed, contract) for seed in range(1_000))
+
+
+def _keeps(code: CodeType, seed: int, contract: str) -> bool:
+    """Whether a run of the program keeps it."""
+    source, paid = Random(seed), list[tuple[str, int]]()
+
+    def user() -> SimpleNamespace:
+        name, email = source.choice(("a", "ab", "b")), source.choice(("x", "y"))
+        return SimpleNamespace(name=name, email=email, age=source.randrange(2))
+
+    def order() -> SimpleNamespace:
+        shares = source.choice((-7, 0, 1, 5, 6, 7, 100))
+        return SimpleNamespace(shares=shares, approved=source.random() < 0.5)
+
+    names: dict[str, Any] = {
+        "orders": lambda _: [order() for _ in range(source.randrange(6))],
+        "everybody": lambda: [user() for _ in range(source.randrange(6))],
+        "pay": lambda account, amount: paid.append((account, amount)),
+    }
+    exec(code, names)  # noqa: S102 -- the text is ours
+    names["main"]()
+    if contract == ONCE:
+        return len({account for account, _ in paid}) == len(paid)
+    most = int(contract.rstrip(")").split("(")[1])
+    return all(amount <= most for _, amount in paid)
