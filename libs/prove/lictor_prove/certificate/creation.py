@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -32,6 +32,8 @@ from lictor_ir.certificate.format import (
 from lictor_ir.errors import CertificateError, IrError
 from lictor_ir.forked_child import Forked, Tell
 from lictor_ir.goals import Goal, GoalKind, goals
+from lictor_ir.solver import z3_process
+from lictor_ir.solver.answers import Conclusion
 from lictor_ir.solver.z3_lowering import NAME as FIRST
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.certificate.second_solver import ask, solver_version
@@ -228,12 +230,34 @@ def evidence_of(goal: Goal, limits: CertificateLimits, decided_by: str = FIRST) 
         )
     if said.answer == "unknown":
         return alone
-    solvers = tuple(sorted({SECOND, decided_by}))
-    agreed = replace(alone, solvers=solvers, level=Level.B if len(solvers) > 1 else Level.A)
-    if said.proof is None:
-        return agreed
-    carried = replace(agreed, by=By.PROOF, proof=said.proof, level=Level.A)
-    try:
-        return replace(carried, level=established(goal, carried).level)
-    except CertificateError:
-        return agreed
+    agreed = _agreed(alone, {SECOND, decided_by})
+    if said.proof is not None:
+        carried = replace(agreed, by=By.PROOF, proof=said.proof, level=Level.A)
+        try:
+            carried = replace(carried, level=established(goal, carried).level)
+        except CertificateError:
+            carried = agreed
+        if carried.level is Level.C:
+            return carried
+        agreed = carried
+    if decided_by == SECOND and _z3_agrees(goal, limits):
+        # Which solver was the first to answer says more about the machine than about the goal.
+        return _agreed(agreed, {FIRST, SECOND})
+    return agreed
+
+
+def _agreed(evidence: Evidence, solvers: Set[str]) -> Evidence:
+    return replace(
+        evidence,
+        solvers=tuple(sorted(solvers)),
+        level=Level.B if len(solvers) > 1 else Level.A,
+    )
+
+
+def _z3_agrees(goal: Goal, limits: CertificateLimits) -> bool:
+    answer = z3_process.decide(goal, limits.goal_ms, limits.memory_mb)
+    if answer.conclusion is Conclusion.FAILS and not answer.candidate:
+        raise SolversDisagree(
+            f"{goal.id}: {SECOND} says that it holds, and {FIRST} that it does not"
+        )
+    return answer.conclusion is Conclusion.HOLDS

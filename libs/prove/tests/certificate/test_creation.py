@@ -22,7 +22,7 @@ from lictor_ir.goals import GoalKind, goals
 from lictor_ir.json.document import to_json
 from lictor_ir.terms import Term, and_, apply, const, eq, not_, var
 from lictor_ir.text import read
-from lictor_ir.types import INT
+from lictor_ir.types import FLOAT, INT
 from lictor_prove.certificate.creation import (
     CertificateLimits,
     NotCertified,
@@ -39,6 +39,7 @@ from lictor_schema.proofs.proof import ProofVerdict
 
 PAY = read((Path(__file__).parents[3] / "ir/tests/certificate/pay.effect-ir").read_text("utf-8"))
 X, Y, Z = (var(name, INT) for name in "xyz")
+F = var("f", FLOAT)
 
 
 def _claimed(*formulas: Term) -> Document:
@@ -77,6 +78,28 @@ def test_a_proof_gets_a_certificate_that_the_checker_takes() -> None:
     assert {each.by for each in report.goals} == {By.PROOF, By.EVALUATION}
     assert dict(report.certificate.solvers).keys() == {"cvc5", "z3"}
     assert proof.timings.certify_ms > 0
+
+
+@pytest.mark.parametrize("first", ["z3", "cvc5"])
+def test_the_level_does_not_depend_on_which_solver_answered_first(first: str) -> None:
+    """Proofs about floats can't be checked step by step: there, what both solvers say is level b."""
+    document = Document(
+        "floats",
+        None,
+        None,
+        inputs=(Parameter("f", FLOAT),),
+        obligations=(
+            Obligation(
+                ObligationKind.ASSERTION,
+                not_(and_(apply("lt", F, const(0.5)), apply("lt", const(0.5), F))),
+                "it can't be",
+            ),
+        ),
+    )
+    proof = replace(_as_if_proved(document), decided_by={"assertion.0": first})
+    report = check(certify(proof, FrontEnd.DOCUMENT).data)
+    assert report.level is Level.B
+    assert dict(report.certificate.solvers).keys() == {"cvc5", "z3"}
 
 
 def test_only_what_is_proved_has_a_certificate() -> None:
