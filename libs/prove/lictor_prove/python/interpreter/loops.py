@@ -47,6 +47,8 @@ T = TypeVar("T")
 MAX_NESTED = 12
 MAX_UNROLLED = 200
 """Rounds of a `while` loop whose condition is known before each."""
+MAX_LEAVING = 12
+"""Of them, those that leave the loop on some path and go on on another: `while True` says nothing of their number."""
 
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
 def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
     if isinstance(how, UnknownItems):
-        _run_unknown(machine, node, how)
+        run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
@@ -230,7 +232,9 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+def run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+    """A `for` statement over a list of unknown length, which is evaluated."""
+
     def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
 
@@ -253,8 +257,9 @@ def run_while(machine: Machine, node: ast.While) -> None:
 
 def _unrolled(machine: Machine, node: ast.While) -> bool:
     """Whether the condition is known before every round; then the rounds are executed."""
-    whole = machine.enter("loop")
+    whole, leaving = machine.enter("loop"), 0
     for _ in range(MAX_UNROLLED):
+        left = sum(len(each.exits) for each in machine.targets)
         machine.at = node.test
         condition = truth(machine, machine.evaluate(node.test))
         known = machine.decided(condition)
@@ -269,6 +274,9 @@ def _unrolled(machine: Machine, node: ast.While) -> bool:
         machine.close(turn, NONE_VALUE)
         if machine.dead:
             break
+        leaving += sum(len(each.exits) for each in machine.targets) > left
+        if leaving > MAX_LEAVING:
+            return False
     else:
         return False
     machine.close(whole, NONE_VALUE)
