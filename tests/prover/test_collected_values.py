@@ -51,7 +51,16 @@ EITHER = """\
 """
 ONCE = "different_accounts()"
 
+EMPTY = """\
+    seen = {}
+    for user in everybody():
+        seen = seen.copy()
+    for name in seen.copy():
+        pay(name, 6)
+"""
+
 KEPT = {
+    "a dict that stays empty has no keys": ("each_at_most(5)", EMPTY),
     "what was appended where a condition held": ("each_at_most(5)", CHEAP),
     "the same, a few of them": ("each_at_most(5)", CHEAP.replace("in cheap:", "in cheap[:3]:")),
     "one of them": (

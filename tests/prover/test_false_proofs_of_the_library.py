@@ -195,6 +195,23 @@ BROKEN = {
     "a text that can't be encoded": (
         "try:\n    y = lookup('a').encode('ascii')\nexcept ValueError:\n    send_email('a', 'b')"
     ),
+    "JSON in place of a text, after a loop": (
+        "x = ''\nfor u in users():\n    x = json.loads(u.name)\nif x is None:\n    send_email('a', 'b')"
+    ),
+    "JSON in place of a text, in a loop": (
+        "x = ''\nfor u in users():\n    if isinstance(x, int):\n        send_email('a', 'b')\n"
+        "    x = json.loads(u.name)"
+    ),
+    "a date in place of a text": (
+        "x = ''\nfor u in users():\n    x = datetime.date.today()\ntry:\n    y = x + 'a'\n"
+        "except TypeError:\n    send_email('a', 'b')"
+    ),
+    "JSON in place of a text, in a tuple": (
+        "x = ('', 1)\nfor u in users():\n    x = (json.loads(u.name), 1)\nif x[0] is None:\n    send_email('a', 'b')"
+    ),
+    "JSON among texts": (
+        "xs = ['']\nfor u in users():\n    xs.append(json.loads(u.name))\nif xs[-1] is None:\n    send_email('a', 'b')"
+    ),
     "one of some bools is a bool": "if isinstance(statistics.mode([n > 1]), bool):\n    send_email('a', 'b')",
     "the text of one of some bools": (
         "xs = [u.active for u in users()]\nif str(statistics.mode(xs)) == 'True':\n    send_email('a', 'b')"
