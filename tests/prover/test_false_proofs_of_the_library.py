@@ -176,6 +176,12 @@ BROKEN = {
     "a signalling NaN in two lists": (
         "x = decimal.Decimal('sNaN')\ntry:\n    y = [x] == [1]\nexcept ArithmeticError:\n    send_email('a', 'b')"
     ),
+    "a signalling NaN in tuples of different lengths": (
+        "x = decimal.Decimal('sNaN')\ntry:\n    y = (x,) == (1, 2)\nexcept ArithmeticError:\n    send_email('a', 'b')"
+    ),
+    "a tuple with a signalling NaN is looked for": (
+        "x = decimal.Decimal('sNaN')\ntry:\n    y = (x,) in [(1, 2)]\nexcept ArithmeticError:\n    send_email('a', 'b')"
+    ),
     "a signalling NaN is counted": (
         "xs = [decimal.Decimal(u.name) for u in users()]\ntry:\n    y = xs.count(1)\nexcept ArithmeticError:\n"
         "    send_email('a', 'b')"
