@@ -215,6 +215,23 @@ def test_python_breaks_it(case: str) -> None:
     assert not all(_keeps(code, seed, contract) for seed in range(3_000))
 
 
+METHOD = """\
+    put = None
+    for user in everybody():
+        if put is not None:
+            put(user.name)
+        names = []
+        put = names.append
+"""
+
+
+def test_a_method_of_what_an_earlier_round_made_is_refused() -> None:
+    proof = prove(
+        HEADER.format(contract="each_at_most(5)") + METHOD, name="program.py", layer=desk()
+    )
+    assert [each.code for each in proof.reasons][:1] == ["loop.carried"]
+
+
 @pytest.mark.parametrize("case", KEPT)
 def test_python_keeps_it(case: str) -> None:
     contract, body = KEPT[case]

@@ -45,6 +45,7 @@ from lictor_prove.python.machine.path_merging import (
 from lictor_prove.python.machine.symbolic_values import (
     Content,
     Hole,
+    MethodV,
     ObjectHole,
     ObjectV,
     Poison,
@@ -309,6 +310,9 @@ class LoopState:
                 return TupleV(tuple(self._emptied(item, bounds) for item in items))
             case Ref(id_):
                 return value if self.machine.store.get(id_) is not None else self._pool(id_)
+            case MethodV(owner=Ref(id_)) if self.machine.store.get(id_) is None:
+                # Its owner is gone with the round.
+                raise NoSummary
             case _:
                 return value
 
