@@ -85,7 +85,16 @@ PAIRS = """\
 """
 ONCE = "different_accounts()"
 
+EMPTY = """\
+    seen = {}
+    for user in everybody():
+        seen = seen.copy()
+    for name in seen.copy():
+        pay(name, 6)
+"""
+
 KEPT = {
+    "a dict that stays empty has no keys": ("each_at_most(5)", EMPTY),
     "what was appended where a condition held": ("each_at_most(5)", CHEAP),
     "the same, a few of them": ("each_at_most(5)", CHEAP.replace("in cheap:", "in cheap[:3]:")),
     "one of them": (
@@ -270,6 +279,23 @@ def test_python_breaks_it(case: str) -> None:
     contract, body = BROKEN[case]
     code = compile("def main():\n" + body, case, "exec")
     assert not all(_keeps(code, seed, contract) for seed in range(3_000))
+
+
+METHOD = """\
+    put = None
+    for user in everybody():
+        if put is not None:
+            put(user.name)
+        names = []
+        put = names.append
+"""
+
+
+def test_a_method_of_what_an_earlier_round_made_is_refused() -> None:
+    proof = prove(
+        HEADER.format(contract="each_at_most(5)") + METHOD, name="program.py", layer=desk()
+    )
+    assert [each.code for each in proof.reasons][:1] == ["loop.carried"]
 
 
 @pytest.mark.parametrize("case", KEPT)

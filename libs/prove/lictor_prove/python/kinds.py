@@ -41,6 +41,7 @@ from lictor_prove.python.machine.symbolic_values import (
     MatchV,
     MethodV,
     ModuleV,
+    ObjectHole,
     ObjectV,
     OnceV,
     Opaque,
@@ -284,6 +285,7 @@ KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     Unbound: Kind.ANY,
     Poison: Kind.ANY,
     Hole: Kind.ANY,
+    ObjectHole: Kind.ANY,
 }
 
 

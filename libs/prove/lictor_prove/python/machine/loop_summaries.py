@@ -45,6 +45,8 @@ from lictor_prove.python.machine.path_merging import (
 from lictor_prove.python.machine.symbolic_values import (
     Content,
     Hole,
+    MethodV,
+    ObjectHole,
     ObjectV,
     Poison,
     Ref,
@@ -92,8 +94,10 @@ def _key(value: SymbolicValue) -> object:
             return term
         case ObjectV(kind, term):
             return kind, term
-        case Hole(type_, kind):
-            return "any", type_, kind
+        case Hole(type_):
+            return "any", type_
+        case ObjectHole(kind):
+            return "any object", kind
         case TupleV(items):
             return tuple(map(_key, items))
         case Ref(id_):
@@ -164,8 +168,8 @@ def _opened(value: SymbolicValue) -> SymbolicValue:
     match value:
         case Sym(term):
             return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
-        case ObjectV(kind, term):
-            return Hole(term.type, kind)
+        case ObjectV(kind):
+            return ObjectHole(kind)
         case TupleV(items):
             return TupleV(tuple(map(_opened, items)))
         case _:
@@ -300,13 +304,16 @@ class LoopState:
                     SLOT in each.indices for each in results(term)
                 )
                 return Hole(term.type) if varies else value
-            case ObjectV(kind, term):
+            case ObjectV(kind):
                 # Of an object nothing is known but what it is made of.
-                return Hole(term.type, kind)
+                return ObjectHole(kind)
             case TupleV(items):
                 return TupleV(tuple(self._emptied(item, bounds) for item in items))
             case Ref(id_):
                 return value if self.machine.store.get(id_) is not None else self._pool(id_)
+            case MethodV(owner=Ref(id_)) if self.machine.store.get(id_) is None:
+                # Its owner is gone with the round.
+                raise NoSummary
             case _:
                 return value
 
@@ -619,9 +626,10 @@ def _without_holes(
     each: tuple[Binder, ...],
 ) -> SymbolicValue:
     match value:
-        case Hole(type_, kind):
-            found = unknown(machine, type_, why, (), labels=labels, each=each)
-            return found if kind is None else ObjectV(kind, found.term)
+        case Hole(type_):
+            return unknown(machine, type_, why, (), labels=labels, each=each)
+        case ObjectHole(kind):
+            return ObjectV(kind, unknown(machine, STR, why, (), labels=labels, each=each).term)
         case TupleV(items):
             return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
         case _:
@@ -857,10 +865,10 @@ def _any_of_type(value: SymbolicValue, *, constants: bool) -> SymbolicValue:
 def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
     """Whether a template says any value where the other one says a certain one of that type."""
     match one, other:
-        case Hole(type_, None), Sym():
+        case Hole(type_), Sym() | Hole():
             return other.type == type_
-        case Hole(), Hole():
-            return (one.type, one.kind) == (other.type, other.kind)
+        case ObjectHole(), ObjectHole():
+            return one.kind == other.kind
         case TupleV(items), TupleV(others):
             return len(items) == len(others) and all(map(_covers, items, others))
         case Sym(), Sym():
@@ -880,7 +888,7 @@ def _absorbs(templates: Sequence[Template], initial: SymbolicValue) -> bool:
 
 
 def _has_hole(value: SymbolicValue) -> bool:
-    return isinstance(value, Hole) or (
+    return isinstance(value, Hole | ObjectHole) or (
         isinstance(value, TupleV) and any(map(_has_hole, value.items))
     )
 

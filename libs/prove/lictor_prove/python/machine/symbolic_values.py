@@ -110,8 +110,13 @@ class Hole(SymbolicValue):
     """Any value of a type, in a template of what a loop leaves; no expression is one."""
 
     type: Type
-    kind: str | None = None
-    """Of an object of the standard library."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectHole(SymbolicValue):
+    """Any object of the standard library of a kind, in such a template: it is a value of no type."""
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

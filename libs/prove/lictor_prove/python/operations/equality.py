@@ -18,12 +18,14 @@ from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
     ContainerItem,
     Content,
+    ObjectV,
     RangeV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
+    UnionV,
     boolean,
     described,
 )
@@ -212,8 +214,33 @@ def _items(
     machine: Machine, left: tuple[SymbolicValue, ...], right: tuple[SymbolicValue, ...]
 ) -> Term:
     if len(left) != len(right):
+        # Of tuples Python compares the items all the same, up to the first that differ.
+        both = (TupleV(left), TupleV(right))
+        if any(_holds_decimal(machine, each) for each in both):
+            _cannot(*both)
         return FALSE
     return and_(*(same(machine, one, other) for one, other in zip(left, right, strict=True)))
+
+
+def _holds_decimal(machine: Machine, value: SymbolicValue) -> bool:
+    """Whether something in it may be a Decimal: comparing that may raise."""
+    match value:
+        case ObjectV(kind):
+            return kind == Kind.DECIMAL
+        case UnionV(options):
+            return any(_holds_decimal(machine, one) for _, one in options)
+        case TupleV(items):
+            return any(_holds_decimal(machine, item) for item in items)
+        case SequenceV():
+            return _holds_decimal(machine, value.item)
+        case Ref():
+            machine.step()
+            held = machine.stored(value).held
+            if isinstance(held, SequenceV):
+                return _holds_decimal(machine, held.item)
+            return any(_holds_decimal(machine, entry.value) for entry in held)
+        case _:
+            return False
 
 
 def _contents(machine: Machine, left: Ref, right: Ref) -> Term:

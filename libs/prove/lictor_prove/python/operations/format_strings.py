@@ -62,6 +62,8 @@ def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> 
 
 def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> SymbolicValue:
     if isinstance(value, ErrorV):
+        # It may hold an int of too many digits; and nobody knows what a layer raises.
+        maybe_raised(machine, made_of(flows(machine, value.text), machine.inputs, machine.unknowns))
         return value.text if not quoted else fresh(machine, STR, "repr() of an error", [value.text])
     if isinstance(value, ObjectV) and machine.declares_unknowns:
         return fresh(machine, STR, f"the text of {described(value)} has no model", [value])
@@ -157,6 +159,8 @@ def _of_known_format(machine: Machine, value: SymbolicValue, spec: str) -> Symbo
         format(example, spec)
     except ValueError as error:
         raise Raises("ValueError", str(error)) from error
+    if isinstance(value, Sym) and value.type == INT and spec[-1:] not in _OTHER_DIGITS:
+        limit_of_digits(machine, value)
     # A float format of an int that is larger than any float; a character that there is not.
     may_raise = isinstance(example, int) and spec[-1:] in _OF_FLOATS | {"c"}
     return fresh(
@@ -184,6 +188,8 @@ _EXAMPLES: Final[dict[Kind, bool | int | float | str]] = {
     Kind.STR: "a",
 }
 _OF_FLOATS: Final = frozenset("eEfFgG%")
+_OTHER_DIGITS: Final = ("b", "o", "x", "X")
+"""Formats whose digits are not limited: they are no decimal ones."""
 
 
 # -- str.format ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
     TupleV,
+    Unbound,
     alternatives,
     described,
     is_known,
@@ -102,7 +103,7 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
             return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
         case SequenceV():
             unchanged(machine, value.watched)
-            return _unknown(value, "list", value.watched)
+            return _several(value, "list", value.watched)
         case Sym(term) if isinstance(value.type, ListOf):
             return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
         case _:
@@ -113,9 +114,12 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
             )
 
 
-def _unknown(
+def _several(
     held: SequenceV, kind: str, watched: tuple[tuple[int, Content], ...] = ()
-) -> UnknownItems:
+) -> IterationPlan:
+    if isinstance(held.item, Unbound):
+        return KnownItems((), watched)
+
     def item(index: Term) -> tuple[SymbolicValue, Term]:
         names: dict[Term, Term] = {held.index: index}
         value = renamed(held.item, names)
@@ -149,7 +153,7 @@ def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
     from lictor_prove.python.library.unknown_members import items_of
 
     assert isinstance(value, ObjectV)
-    return _unknown(items_of(machine, value), "list")
+    return _several(items_of(machine, value), "list")
 
 
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
@@ -164,7 +168,7 @@ PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by
 def _object(machine: Machine, ref: Ref) -> IterationPlan:
     content = machine.content(ref)
     if isinstance(content.held, SequenceV):
-        return _unknown(content.held, content.kind, ((ref.id, machine.stored(ref)),))
+        return _several(content.held, content.kind, ((ref.id, machine.stored(ref)),))
     held = container_contents.entries(machine, ref)
     if content.kind in SETS and len(held) > 1:
         refuse(
