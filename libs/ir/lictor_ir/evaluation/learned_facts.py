@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from lictor_ir.evaluation.partial_values import may_be_text
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.evaluation.value_types import is_same
 from lictor_ir.terms import App, Result, Term, postorder
@@ -57,7 +58,7 @@ class LearnedFacts:
                 part = here.settled(part)
                 known = here.found(part)
                 if isinstance(known, Open):
-                    if not known.declared or not _may_be(part, seen, here):
+                    if not known.declared or not may_be_text(part, seen, here):
                         return False
                     self._values[part] = seen
                     new.add(part)
@@ -79,39 +80,13 @@ class LearnedFacts:
                     continue
                 known = again.by_parts(part)
                 if isinstance(known, Open):
-                    if not _may_be(part, seen, again):
+                    if not may_be_text(part, seen, again):
                         return False
                     self._unsettled.append(fact)
                     todo += _implied(part, seen, again)
                 elif not is_same(known, seen):
                     return False
         return len(self._unsettled) <= MAX_UNSETTLED
-
-
-def _may_be(term: Term, value: Value, evaluation: Evaluation) -> bool:
-    """Whether the known pieces of a text stand in this one, in their order; true of what is no text."""
-    if not (isinstance(term, App) and term.op == "concat" and isinstance(value, str)):
-        return True
-    known: list[str] = [""]
-    """What stands between the pieces that are open: it stands together."""
-    for piece in map(evaluation.found, term.args):
-        if isinstance(piece, Open):
-            known.append("")
-        else:
-            known[-1] += piece
-    first, *others = known
-    if not others:
-        return value == first
-    *within, last = others
-    if not value.startswith(first):
-        return False
-    at = len(first)
-    for piece in within:
-        found = value.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return len(value) - len(last) >= at and value.endswith(last)
 
 
 def _implied(term: Term, value: Value, evaluation: Evaluation) -> Iterator[tuple[Term, Value]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from lictor_ir.document import Assumption, Atom, Binder, Document
 from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
 from lictor_ir.evaluation.contract_monitor import ContractMonitor, UnkeptGuarantee
 from lictor_ir.evaluation.known_facts import FactKey, KnownFacts
 from lictor_ir.evaluation.learned_facts import LearnedFacts
+from lictor_ir.evaluation.partial_values import written_parts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.evaluation.value_types import check_value, is_same
@@ -23,7 +24,7 @@ from lictor_ir.records import record
 from lictor_ir.terms import App, Term, apply, const, result, results
 from lictor_ir.types import BOOL, INT
 from lictor_ir.validation.document import validate
-from lictor_ir.values import Open, RowValue, Value
+from lictor_ir.values import Open, Value
 
 MAX_STEPS: Final = 1_000_000
 """Calls and iterations of one run."""
@@ -131,6 +132,11 @@ class PossibleRun:
         monitor = ContractMonitor(document) if monitored else None
         facts = LearnedFacts() if document.unknowns and chosen is None else None
         return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The calls so far, in order; only ever added to."""
+        return self._steps
 
     @property
     def trace(self) -> Trace:
@@ -385,7 +391,7 @@ class PossibleRun:
                     for each in way._knowing(condition, truth)
                     for fit in each._admitting([*given, (branch, value)])
                 ]
-            elif (parts := _parts(term, value)) is not None:
+            elif (parts := written_parts(term, value)) is not None:
                 given += parts
             elif not way._admits(term, value):
                 return []
@@ -522,23 +528,3 @@ def _value(term: Term, evaluation: Evaluation) -> Any:
     if isinstance(found, Open) and not found.declared:
         raise UnspecifiedError(found.why)
     return found
-
-
-def _parts(term: Term, value: Any) -> list[tuple[Term, Any]] | None:
-    """What the parts of a value that is written out are given; None when it is not, or has another shape."""
-    if not isinstance(term, App):
-        return None
-    items = list(term.args)
-    match term.op, value:
-        case ("list", list()) | ("tuple", tuple()):
-            held = list(cast(Sequence[Any], value))
-            if len(items) == len(held):
-                return list(zip(items, held, strict=True))
-        case "row", RowValue(schema, columns):
-            own, _, names = term.param.partition(":")
-            if own == schema and sorted(names.split(",")) == sorted(columns):
-                given = [columns[name] for name in names.split(",")]
-                return list(zip(items, given, strict=True))
-        case _:
-            pass
-    return None

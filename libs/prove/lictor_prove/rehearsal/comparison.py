@@ -22,7 +22,7 @@ from lictor_prove.rehearsal.orders import (
     ObservedRun,
     PlannedRun,
 )
-from lictor_prove.rehearsal.plan import Plan, PredictedRun
+from lictor_prove.rehearsal.plan import LEAST, Plan, PredictedRun
 from lictor_prove.rehearsal.stage import Stage
 from lictor_prove.written_values import Json, same, shortened
 from lictor_schema.proofs.proof import ProofVerdict
@@ -62,8 +62,9 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
         observation = replace(observation, runs=(), refused=_other_python(proof, observation))
     difference = plan.contradiction and f"the prover contradicts itself: {plan.contradiction}"
     compared: list[PredictedRun] = []
-    outside = looked_at = 0
+    outside = looked_at = whole = 0
     too_many = ""
+    outcomes = frozenset[int]()
     for number, (planned, predicted, observed) in enumerate(
         zip(plan.order.runs, plan.predicted, observation.runs, strict=False), 1
     ):
@@ -78,7 +79,10 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
             if run.is_outside:
                 outside += 1
             elif not _is_cut(observed) and not run.is_open:
-                compared.append(_as_reached(plan, planned, predicted, observed, run))
+                reached = _as_reached(plan, predicted, run, outcomes)
+                compared.append(reached)
+                whole += planned.fails_at is None
+                outcomes |= reached.outcomes
             continue
         difference = _difference(number, planned, predicted, observed, plan.order.outline)
         if not _is_cut(observed):
@@ -93,7 +97,7 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
         proof,
         plan=None,
         timings=timings,
-        rehearsal=_rehearsal(plan, compared, observation, outside, too_many),
+        rehearsal=_rehearsal(plan, compared, whole, observation, outside, too_many),
     )
 
 
@@ -113,7 +117,7 @@ def _followed(
 ) -> FollowedRun:
     """A run in which declared unknowns decide, held against the document; `most`: ways that are looked at."""
     assert proof.ir is not None, "what is proved has a document"
-    run = followed(proof.ir.document, planned, observed, plan.raising, most=most)
+    run = followed(proof.ir.document, planned, observed, plan.raising, plan.site_of, most=most)
     if not run.difference:
         return run
     ends = "completed" if planned.fails_at is None else "failed"
@@ -122,28 +126,28 @@ def _followed(
 
 
 def _as_reached(
-    plan: Plan,
-    planned: PlannedRun,
-    predicted: PredictedRun,
-    observed: ObservedRun,
-    run: FollowedRun,
+    plan: Plan, predicted: PredictedRun, run: FollowedRun, outcomes: frozenset[int]
 ) -> PredictedRun:
-    """What the run reached: the sites of its calls, and the outcomes it was chosen for if it went as foreseen."""
-    foreseen = not _difference(0, replace(planned, answers=()), predicted, observed, {})
+    """What a run certainly reached: the sites of its calls, and the outcomes besides these that it took."""
     return replace(
         predicted,
-        sites=frozenset(plan.site_of[call] for call in run.sites if call in plan.site_of),
-        outcomes=predicted.outcomes if foreseen else frozenset(),
+        sites=run.sites,
+        outcomes=plan.outcome_points.taken(run.traces, outcomes),
     )
 
 
 def _rehearsal(
     plan: Plan,
     compared: Sequence[PredictedRun],
+    whole: int,
     observation: Observation,
     outside: int,
     too_many: str,
 ) -> Rehearsal:
+    """What was rehearsed; `whole`: how many of the runs that were compared came to their end.
+
+    `outside`: in how many a trusted call broke its promise.
+    """
     limit = _first_limit(observation) or (too_many and f": {too_many}")
     sites = frozenset[int]().union(*(each.sites for each in compared))
     outcomes = frozenset[int]().union(*(each.outcomes for each in compared))
@@ -155,6 +159,8 @@ def _rehearsal(
         refused = plan.too_few
     elif not refused and not compared:
         refused = f"no run came to its end{limit}"
+    elif not refused and outside and whole < min(LEAST, plan.whole_runs):
+        refused = f"in only {whole} of {plan.whole_runs} runs, trusted calls kept their promises"
     elif not refused and missing:
         lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
         refused = f"no run reached the call in line {lines}"
