@@ -238,6 +238,11 @@ BROKEN = {
 }
 
 KEPT = {
+    "a dict that is known before a loop": (
+        QUIET,
+        'd = {"a": 1, "b": 2, "c": 3}\nfor u in users():\n    for k, v in d.items():\n        pay(k, v)\n'
+        '    d[lookup("a")] = number()\nfor k, v in d.items():\n    pay(k, v)\nlog(lookup("b"))',
+    ),
     "groups, and their keys": (
         "different_accounts()",
         "d = collections.defaultdict(list)\nfor u in everybody():\n    d[u.name].append(u)\n"
