@@ -26,6 +26,12 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "seen": ("<seen=seen> = set()", '<seen=seen> = {"a"}'),
     "d": ("<d=d> = {}", "<d=d> = {}", '<d=d> = {"k": 1}'),
     "g": ("<g=g> = {}", '<g=g> = {"a": []}', '<g=g> = {"a": ["b"], "b": []}'),
+    "c": ("<c=c> = defaultdict(int)", "<c=c> = defaultdict(int)", "<c=c> = defaultdict(lambda: 1)"),
+    "gs": ("<gs=gs> = defaultdict(list)", '<gs=gs> = defaultdict(lambda: ["a"])'),
+    "deep": (
+        "<deep=deep> = defaultdict(lambda: defaultdict(int))",
+        '<deep=deep> = defaultdict(lambda: {"k": 1})',
+    ),
     "ls": ("<ls=ls> = []", "<ls=ls> = [[]]", '<ls=ls> = [["a"], []]'),
     "b": ("<b=b> = None",),
 }
@@ -42,11 +48,18 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "(<rs>[0].email if <rs> else <str>)", '(<g>["a"][0] if "a" in <g> and <g>["a"] else <str>)',
         "next((u.email for u in <rs> if u.active), <str>)", 'next((x for x in <xs> if x != <t>), "b")',
         "<str>[:2]", "bob()", '"%s/%s" % (<t>, <n>)', '(<xs>.pop() if <xs> else "d")', 'repr(<d>)[:3]',
+        '(<gs>[<str>][0] if <gs>[<str>] else "e")', '", ".join(<gs>[<str>])',
+        'f"{<c>[<str>]}/{len(<c>)}"', "str(<c>)[:3]",
+        "(max(<c>, key=lambda k: <c>[k]) if <c> else <str>)", "(max(<gs>, key=len) if <gs> else <str>)",
         "(max(<rs>, key=lambda u: u.age).email if <rs> else <str>)", "(sorted(<seen>)[0] if <seen> else <str>)",
     ),
     "int": (
         "0", "1", "2", "5", "<n>", "<n>", "<row>.age", "<row>.age", "<v>", "<order>.shares", "len(<xs>)",
         "len(<seen>)", "len(<d>)", "len(<rows>)", '<d>.get("k", 0)', "<d>.get(<str>, <int>)", "sum(<d>.values())",
+        "<c>[<str>]", "<c>[<str>]", "<c>[<row>.name]", "len(<c>)", "<c>.get(<str>, 0)", "len(<gs>)",
+        "sum(<c>.values())",
+        "len(<gs>[<str>])", "len(<gs>[<row>.name])", '<deep>[<str>]["k"]', "len(<deep>)", "len(<deep>[<str>])",
+        "len([<c>[x] for x in <xs>])", "<c>.pop(<str>, 2)", "len(dict(<c>))", "max(<c>.values(), default=0)",
         "sum(u.age for u in <rs>)", "min(<int>, 3)", "max(0, min(<int>, 5))", "(<int> + <int>)", "(<int> - 1)",
         "<int> // 2", "<int> % 3", "(<b>.age if <b> is not None else 0)", "sum(<ns>)", "max(<ns>, default=0)",
         "(<ns>[-1] if <ns> else 4)", "number()", 'balance("a")', "abs(<int>)", "round(<int> / 3)", "int(<bool>)",
@@ -59,6 +72,9 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<str> == <str>", "<str> in <seen>", "<str> not in <seen>", "<str> in <xs>", "<str> in <d>", "not <xs>",
         "<xs>", "<d>", "<b> is None", "<b> is not None", 'is_allowed("a")', "is_allowed(<str>)", "not <bool>",
         "(<bool> and <bool>)", "(<bool> or <bool>)", "any(u.active for u in <rs>)", "all(u.age > 1 for u in <rs>)",
+        "<str> in <c>", "<str> not in <gs>", "<c>[<str>] > 1", "not <c>[<str>]", "<gs>[<str>]", "<c>", "<gs>",
+        "<c> == {}",
+        "isinstance(<c>, dict)", '"k" in <deep>[<str>]', "any(<c>[x] for x in <xs>)", "<c> == <d>",
         "0 < <int> <= 5", "<order>.approved", "<int> < <int>", "<str>.startswith(\"a\")", "len(<xs>) < 2",
         "<row>.email != <t>", "<seen>", "<rs>", "<str>.isdigit()", "<str> < <str>",
     ),
@@ -70,7 +86,8 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "strs": (
         "<xs>", "<xs>", "names()", "[<str>]", "[<str>, <str>]", "sorted(<xs>)", "sorted(<seen>)", "list(<seen>)",
-        "list(<d>)", "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
+        "list(<d>)", "list(<c>)", "sorted(<gs>)", "<gs>[<str>]", '<gs>.get(<str>, ["f"])',
+        "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
         "list(set(<xs>))", "[x for x in <xs> if x != <t>]", "list(<g>)", '<g>.get("a", [])', "(<xs> + [<str>])",
         "[*<xs>, <str>]", "[<str>, *<xs>]",
         "[x + <t> for x in names()]", '"a b".split()', "<str>.split()", "list(reversed(<xs>))", "list(<d>.keys())",
@@ -89,6 +106,12 @@ EFFECTS: Final = (
     "for <row=r> in <rs>:\n    send_email(<row>.email, <row>.name)",
     "for <k=k>, h in <g>.items():\n    send_email(<k>, \", \".join(h))",
     "for <k=k> in <g>:\n    for h in <g>[<k>]:\n        send_email(h, <k>)",
+    "for <k=k>, <v=v> in <c>.items():\n    pay(<k>, <v>)", "for <k=k> in sorted(<c>):\n    pay(<k>, <c>[<k>])",
+    "for <k=k> in <c>:\n    if <c>[<k>] > 1:\n        send_email(<k>, str(<c>[<k>]))",
+    "for <k=k> in sorted(<gs>):\n    for h in <gs>[<k>]:\n        send_email(h, <k>)",
+    "for <k=k>, h in sorted(<gs>.items()):\n    send_copies(<k>, h)",
+    "for <k=k>, h in <deep>.items():\n    for m, <v=v> in h.items():\n        pay(m, <v>)",
+    "for <k=k> in <deep>:\n    pay(<k>, <deep>[<k>][\"k\"])",
     "for h in <ls>:\n    send_copies(\"a\", h)",
     "if <n> == 0:\n    send_email(<str>, <str>)", "if <f>:\n    send_email(<str>, <str>)",
 )  # fmt: skip
@@ -105,6 +128,17 @@ CHANGES: Final = (
     "if <xs>:\n    del <xs>[0]", "if <xs>:\n    <t=t>, *<xs=xs> = <xs>",
     "<k=t> = <str>\nif <k> in <d>:\n    del <d>[<k>]",
     "<d>.update({<str>: <int>})", "if <row>.name in <d>:\n    <d>[<row>.name] += 1\nelse:\n    <d>[<row>.name] = 1",
+    "<c>[<str>] += 1", "<c>[<row>.name] += 1", "<c>[<row>.name] += <row>.age", "<c>[<str>] += <int>", "<c>[<str>]",
+    "<c>[<str>] = <int>", "<c>.pop(<str>, 0)", "<c=c> = <c>", "<c=c> = <c>.copy()", "<d=d> = dict(<c>)", "<d=d> = <c>",
+    "<c> |= {<str>: <int>}", "<c=c> = <c> | {<str>: <int>}", "<c>.update(<d>)", "<d>.update(<c>)", "<c>.clear()",
+    "<c=c> = <c> if <bool> else <c>", "<c=c> = (<c> if <bool> else defaultdict(int))", "<c>.setdefault(<str>, <int>)",
+    "<k=t> = <str>\nif <k> in <c>:\n    del <c>[<k>]", "if <c>[<str>] < 2:\n    <c>[<str>] += 1",
+    "<gs>[<str>].append(<str>)", "<gs>[<row>.name].append(<row>.email)", "<gs>[<row>.email].append(<str>)",
+    "<gs>[<str>] += [<str>]", "<gs>[<str>] = <strs>", "<gs>[<str>]", "<xs=xs> = <gs>[<str>]", "<gs=gs> = <gs>",
+    "<g=g> = dict(<gs>)", "<g=g> = <gs>", "for h in <gs>.values():\n    h.append(<str>)", "<gs>.pop(<str>, None)",
+    "<deep>[<str>][\"k\"] += 1", "<deep>[<row>.name][\"k\"] += <int>", "<deep>[<str>]", "<deep=deep> = <deep>",
+    "<c=c> = <deep>[<str>] | <c>", "<xs=xs> = [x for x in <xs> if <c>[x] == 0]",
+    "<c=c> = defaultdict(lambda: <n>)", "<c=c> = defaultdict(lambda: len(<xs>))",
     "<g>.setdefault(<str>, []).append(<str>)", "<g>.setdefault(<row>.name, []).append(<row>.email)",
     "if <row>.name not in <g>:\n    <g>[<row>.name] = []\n<g>[<row>.name].append(<str>)", "<g>[<str>] = <strs>",
     "<g>[<str>] = <xs>", "<g>[<str>] = <g>.get(<str>, []) + [<str>]", "<xs=xs> = <g>.setdefault(<str>, <xs>)",
@@ -165,6 +199,8 @@ class Work(Oddities):
         self._block(known, 1, loops=0, count=self.number(1, 5))
         self._write(self._possible(EFFECTS, known), known, 1)
         lines = self._written
+        if any("defaultdict(" in line for line in lines):
+            lines = ["from collections import defaultdict", "", *lines]
         if any("note(" in line for line in lines):
             noted = ("def note(into, value):", "    into.append(value)", "    return value", "")
             lines = [*noted, *lines]

@@ -49,6 +49,8 @@ class Combination:
         """The program, without what it imports from the layer."""
         body = "\n".join(self.body)
         lines = [f"import {name}" for name in ("math", "re", "string") if _named(name, body)]
+        if _named("defaultdict", body):
+            lines.append("from collections import defaultdict")
         if _named("Own", body):
             lines += ["from lictor_layer import Row", "", "class Own(Row):", "    text: str", ""]
         if _named("helper", body):

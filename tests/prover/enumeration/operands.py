@@ -10,6 +10,7 @@ import importlib.util
 import math
 import re
 import string
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +82,18 @@ class Operand:
     """A statement that makes `{name}`; `{name} = {text}` where there is none."""
     passable: bool = True
     """Whether it is something that a trusted function could take."""
+    shown: str = "{name}"
+    """What a trusted function is given to show it."""
 
     def bound(self, name: str) -> list[str]:
         """Statements that bind it."""
         if not self.before:
             return [f"{name} = {self.text}"]
         return self.before.format(name=name).splitlines()
+
+    def read(self, name: str) -> str:
+        """An expression of what it holds."""
+        return self.shown.format(name=name)
 
 
 def _of(kind: str, type_: type, *texts: str, passable: bool = True) -> list[Operand]:
@@ -117,6 +124,24 @@ OPERANDS: tuple[Operand, ...] = (
     Operand("list", "", list, '{name} = ["a"]\nif a_bool():\n    {name}.append("b")'),
     *_of("dict", dict, "{}", '{"a": 1}', '{1: "x", 2: "y"}', '{"a": an_int()}', "{an_int(): 1}"),
     Operand("dict", "", dict, '{name} = {{"a": 1}}\nif a_bool():\n    {name}["b"] = 2'),
+    *(
+        Operand("defaultdict", text, defaultdict, shown="dict({name})")
+        for text in (
+            *("defaultdict(int)", "defaultdict(list)", "defaultdict(lambda: 5)"),
+            *("defaultdict(helper)", '(defaultdict(int) | {"a": 1})'),
+        )
+    ),
+    *(
+        Operand("defaultdict", "", defaultdict, f"{{name}} = {text}", shown="dict({name})")
+        for text in (
+            'defaultdict(int)\n{name}["a"] += 1',
+            "defaultdict(list)\n{name}[an_int()].append(2)",
+            'defaultdict(int)\nif a_bool():\n    {name}["a"]',
+            'defaultdict(str)\n{name}[a_str()] += "x"',
+            "defaultdict(int)\nfor s in strs():\n    {name}[s] += 1",
+            "defaultdict(list)\nfor r in rows():\n    {name}[r.count].append(r.text)",
+        )
+    ),
     *_of("set", set, "set()", "{1}", '{"a", "b"}', "{an_int()}", "{1.5, 2}"),
     *_of("range", range, "range(0)", "range(3)", "range(5, 0, -2)", passable=False),
     *_of("range", range, "range(a_count())", "range(a_count(), 3)", passable=False),
@@ -156,6 +181,7 @@ OPERANDS: tuple[Operand, ...] = (
     _either(int, "an_int()", '"a"'),
     _either(list, "[1]", "(1,)"),
     _either(set, '{"a"}', '{"a": 1}'),
+    Operand("either", '(defaultdict(int) if a_bool() else {"a": 1})', dict, shown="dict({name})"),
     _either(float, "1.5", "1"),
 )
 
@@ -167,7 +193,7 @@ def arguments() -> tuple[Operand, ...]:
     """A few operands of each kind, for what takes several: written out, and unknown."""
     chosen = (
         "None", "True", "a_bool()", "0", "1", "-1", "an_int()", "1.5", "a_float()", '""', '"a"',
-        "a_str()", '("a", 1)', "[1]", '["b", "a"]', "strs()", '{"a": 1}', "{1}", "range(3)",
+        "a_str()", '("a", 1)', "[1]", '["b", "a"]', "strs()", '{"a": 1}', "{1}", "defaultdict(int)", "range(3)",
         "range(a_count())", "a_row()", "ONE", "ANN", "(lambda: 1)", 're.compile("a+")',
         '{"a": 1}.keys()', "reversed([1, 2])", '("a" if a_bool() else None)', "PairRow", "math",
     )  # fmt: skip

@@ -7,6 +7,7 @@ is evaluated, and also when nobody calls what was read.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -172,6 +173,7 @@ def _missing(kind: Kind, owner: SymbolicValue, name: str) -> NoReturn:
 _INSTEAD: Final = {
     (Kind.SET, "pop"): "Which item a set gives is not defined: use a list, or sorted(…).",
     (Kind.DICT, "popitem"): "Use pop with a key.",
+    (Kind.DEFAULTDICT, "popitem"): "Use pop with a key.",
 }
 _READING: Final = frozenset({"copy", "count", "index"})
 _CONTAINERS: Final = (Kind.LIST, Kind.DICT, Kind.SET, Kind.TUPLE)
@@ -194,6 +196,7 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.TUPLE: (tuple,),
     Kind.LIST: (list,),
     Kind.DICT: (dict,),
+    Kind.DEFAULTDICT: (defaultdict,),
     Kind.SET: (set,),
     Kind.FROZENSET: (frozenset,),
     Kind.RANGE: (range,),
@@ -208,7 +211,7 @@ def _pattern(owner: SymbolicValue) -> SymbolicValue:
     return known(owner.pattern)
 
 
-ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
+_OF_EACH_KIND: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.STR, "capitalize"): Method(0, 0, text.computed("capitalize")),
     (Kind.STR, "casefold"): Method(0, 0, text.computed("casefold")),
     (Kind.STR, "center"): Method(1, 2, text.computed("center")),
@@ -302,5 +305,13 @@ ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.PATTERN, "pattern"): Value(_pattern),
     (Kind.PATTERN, "search"): Method(1, 1, exact_functions.matched("search")),
     (Kind.MATCH, "group"): Method(0, 1, exact_functions.group),
+}
+ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
+    **_OF_EACH_KIND,
+    **{
+        (Kind.DEFAULTDICT, name): what
+        for (kind, name), what in _OF_EACH_KIND.items()
+        if kind == Kind.DICT
+    },
 }
 """Every attribute there is. What a method is given beyond what stands here is refused."""

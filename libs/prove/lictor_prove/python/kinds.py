@@ -76,6 +76,7 @@ class Kind(StrEnum):
     TUPLE = "tuple"
     LIST = "list"
     DICT = "dict"
+    DEFAULTDICT = "defaultdict"
     SET = "set"
     FROZENSET = "frozenset"
     """Of a layer; programs can't make one."""
@@ -129,6 +130,7 @@ class Kind(StrEnum):
 
 NUMERIC: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
 WHOLE: Final = (Kind.BOOL, Kind.INT)
+DICTS: Final = (Kind.DICT, Kind.DEFAULTDICT)
 SETS: Final = (Kind.SET, Kind.FROZENSET)
 VIEWS: Final = (Kind.KEYS, Kind.VALUES, Kind.ITEMS)
 OBJECTS: Final = (

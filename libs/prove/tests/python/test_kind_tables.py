@@ -9,6 +9,7 @@ import itertools
 import math
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -66,6 +67,7 @@ VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.TUPLE: (lambda: (1,), lambda: ()),
     Kind.LIST: (lambda: [1], list),
     Kind.DICT: (lambda: {1: 2}, dict),
+    Kind.DEFAULTDICT: (lambda: defaultdict(int, {1: 2}), lambda: defaultdict[int, int](int)),
     Kind.SET: (lambda: {1}, lambda: set[int]()),
     Kind.FROZENSET: (lambda: frozenset({1}),),
     Kind.RANGE: (lambda: range(2), lambda: range(0)),
@@ -231,6 +233,7 @@ EXACT: dict[Kind, list[SymbolicValue]] = {
         SequenceV(N.term, var("i", INT), N, TRUE),
     ],
     Kind.RANGE: [RangeV(range(3)), iterator_builtins.make_range(MACHINE, [N], {})],
+    Kind.DEFAULTDICT: [MACHINE.make("defaultdict", (), BuiltinV("int"))],
     Kind.FROZENSET: [MACHINE.make("frozenset", ())],
     Kind.ITERATOR: [
         OnceV((), ()),

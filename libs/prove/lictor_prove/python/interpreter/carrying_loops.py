@@ -8,8 +8,8 @@ left by `break` or `return` comes after them, once: an unknown number says after
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lictor_ir.document import Binder
@@ -42,7 +42,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     count,
 )
-from lictor_prove.python.machine.unknown_values import unknown, within
+from lictor_prove.python.machine.unknown_values import is_made, unknown, within
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import UnknownItems
 from lictor_prove.python.refusals import refuse
@@ -268,6 +268,12 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             continue
         _unchanged(loop, left)
         new = _summaries(state, left, found)
+        if not machine.binders:
+            found = frozenset(_made(machine, found))
+            new = {
+                k: replace(each, labels=frozenset(_made(machine, each.labels)))
+                for k, each in new.items()
+            }
         is_stable = found == leaving and {k: each.key for k, each in new.items()} == {
             k: each.key for k, each in summaries.items()
         }
@@ -285,11 +291,25 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             node,
         )
     machine.at = node
+    if not machine.binders:
+        machine.unknowns[:] = [
+            replace(
+                each,
+                labels=tuple(_made(machine, each.labels)),
+                carried=tuple(_made(machine, each.carried)),
+            )
+            for each in machine.unknowns
+        ]
     state.note_followed(left)
     exact = state.collected(left, rounds.number)
     for key, value in state.written(machine, rounds.number, exact).items():
         machine.store.written[key] = value
     loop.last(machine, rounds)
+
+
+def _made(machine: Machine, labels: Iterable[str]) -> list[str]:
+    """Without those of calls that only an earlier pass made, as for each item of a container that was known then."""
+    return [each for each in labels if is_made(machine, each)]
 
 
 def _rounds(machine: Machine, loop: ListLoop | ConditionLoop, leaving: frozenset[str]) -> Rounds:

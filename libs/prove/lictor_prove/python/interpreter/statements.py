@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lictor_ir.document import ObligationKind
-from lictor_ir.terms import FALSE, Term
+from lictor_ir.terms import FALSE
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.error_handling import leave_by, run_raise, run_try
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.interpreter.patterns import run_match
-from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
+from lictor_prove.python.kinds import DICTS, NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -104,10 +104,7 @@ def _changed(
 ) -> SymbolicValue:
     """`held op= right`: lists, sets and dicts change themselves, everything else is replaced."""
 
-    def run(options: list[tuple[Term, SymbolicValue]]) -> SymbolicValue:
-        guard, one = options[0]
-        if len(options) > 1:
-            return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+    def of(one: SymbolicValue) -> SymbolicValue:
         if not isinstance(one, Ref):
             if kind_of(machine, one) in (Kind.LIST, Kind.DICT, Kind.SET):
                 refuse(
@@ -126,12 +123,9 @@ def _changed(
                     "Convert it first: int(…), str(…).",
                 )
             return binary(machine, op, one, right)
-        try:
-            return _in_place(machine, SYMBOLS[type(op)], one, right)
-        except Raises as problem:
-            always_raises(problem)
+        return _in_place(machine, SYMBOLS[type(op)], one, right)
 
-    return run(machine.cases(held))
+    return machine.on_each_path(machine.cases(held), of)
 
 
 def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> SymbolicValue:
@@ -141,7 +135,7 @@ def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> Symb
         if (Kind(kind), name) not in attributes.ATTRIBUTES:
             refuse("assign.in-place", f"`{op}=` of a {kind} is not supported", "Build a new one.")
         attributes.call(machine, MethodV(ref, name), [right], {})
-    elif (kind, op) == ("dict", "|"):
+    elif kind in DICTS and op == "|":
         container_methods.update(machine, ref, [right])
     elif kind == "set" and op in ("|", "&", "-", "^"):
         container_operators.change_set(machine, op, ref, right)

@@ -43,7 +43,10 @@ from lictor_prove.python.machine.path_merging import (
     solid,
 )
 from lictor_prove.python.machine.symbolic_values import (
+    KEYED,
+    BuiltinV,
     Content,
+    FunctionV,
     Hole,
     MethodV,
     ObjectHole,
@@ -86,6 +89,16 @@ class Template:
     def key(self) -> object:
         """Equal for templates that say the same."""
         return _key(self.value), self.bound
+
+    @property
+    def opened(self) -> Template:
+        """The same with any values of their types for what may be another one in each round."""
+        value = _opened(self.value)
+        return Template(value, self.bound if _has_slot(value) else None)
+
+
+def _has_slot(value: SymbolicValue) -> bool:
+    return any(SLOT in postorder(term) for term in _terms(value))
 
 
 def _key(value: SymbolicValue) -> object:
@@ -151,7 +164,7 @@ class Summary:
         left = [
             each
             if each.key in known or (isinstance(each.value, Sym) and _is_item(each.value.term))
-            else Template(_opened(each.value))
+            else each.opened
             for each in self.left
         ]
         return replace(self, left=_widened(left), is_last=self.is_last and tuple(left) == self.left)
@@ -190,7 +203,7 @@ class LoopState:
     machine: Machine
     summaries: dict[Key, Summary] = field(default_factory=dict[Key, Summary])
     pools: dict[str, Ref] = field(default_factory=dict[str, Ref])
-    """By kind, the object that stands for all that rounds make and leave."""
+    """By kind and factory, the object that stands for all that rounds make and leave."""
     started: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
     """What was there when the last round began."""
     made: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
@@ -200,7 +213,7 @@ class LoopState:
     going: Term = TRUE
     """What is known when a round begins after which the loop goes on."""
     escaped: dict[int, str] = field(default_factory=dict[int, str])
-    """The objects that it made and left somewhere, with their kinds."""
+    """The objects that it made and left somewhere, with their kinds and factories."""
 
     # -- from values to templates ------------------------------------------------------------------
 
@@ -289,12 +302,10 @@ class LoopState:
         places = {place for term in _terms(value) for place in _places(term, bounds)}
         if len(places) == 1:
             (place,) = places
-            bound = bounds.get(place) or _bound_of(place)
+            bound = bounds.get(place) or bound_of(place)
             if bound is not None and not _varies(bound, bounds):
                 slotted = self._emptied(_replaced(value, place), bounds)
-                if any(SLOT in postorder(term) for term in _terms(slotted)):
-                    return Template(slotted, bound)
-                return Template(slotted)
+                return Template(slotted, bound if _has_slot(slotted) else None)
         return Template(self._emptied(value, bounds))
 
     def _emptied(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> SymbolicValue:
@@ -322,12 +333,24 @@ class LoopState:
         content = self.made.get(id_)
         if not isinstance(content, Content):
             raise NoSummary
-        self.escaped[id_] = content.kind
-        if content.kind not in self.pools:
-            machine = self.machine
-            ref = self.pools[content.kind] = machine.make(content.kind, ())
+        machine = self.machine
+        factory = machine.factories.get(id_)
+        kind = self.escaped[id_] = content.kind if factory is None else self._made_by(factory)
+        if kind not in self.pools:
+            ref = self.pools[kind] = machine.make(content.kind, (), factory)
             machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
-        return self.pools[content.kind]
+        return self.pools[kind]
+
+    def _made_by(self, factory: SymbolicValue) -> str:
+        """What defaultdicts with this factory are together."""
+        match factory:
+            case BuiltinV(name):
+                return f"defaultdict {name}"
+            case FunctionV(node, frame) if frame <= self.base:
+                return f"defaultdict {id(node)} {frame}"
+            case _:
+                # It may read what a round made.
+                raise NoSummary
 
     def is_last(self, left: SymbolicValue) -> bool:
         """Whether every round leaves the same of itself."""
@@ -579,10 +602,10 @@ def sequence(
 def note_keys(machine: Machine, kind: str, held: SequenceV) -> None:
     """Note that keys of a dict, and items of a set, are other ones at each index, where a fact can say so."""
     key = held.item
-    if kind == "dict" and isinstance(key, TupleV):
+    if kind in KEYED and isinstance(key, TupleV):
         key = key.items[0]
     # Others may be equal and not the same.
-    if kind in ("dict", "set") and isinstance(key, Sym) and key.type in (INT, STR):
+    if kind in (*KEYED, "set") and isinstance(key, Sym) and key.type in (INT, STR):
         note_distinct(machine, held.index, key.term)
 
 
@@ -689,7 +712,7 @@ def _places(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
     todo = [term]
     while todo:
         part = todo.pop()
-        if part in bounds or (_bound_of(part) is not None and _varies(part, bounds)):
+        if part in bounds or (bound_of(part) is not None and _varies(part, bounds)):
             found.add(part)
         elif isinstance(part, App):
             todo.extend(part.args)
@@ -713,22 +736,29 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
         case Sym(term):
             return [Sym(leaf) for leaf in _leaves(term)]
         case TupleV(items):
-            chosen = product(*([one for _, one in alternatives(item)] for item in items))
-            found: list[SymbolicValue] = []
-            for each in islice(chosen, MAX_LEAVES + 1):
-                found += _plain_tuples(each) or _values_by_type(value)
-            return found if len(found) <= MAX_LEAVES else _values_by_type(value)
+            options = product(*([one for _, one in alternatives(item)] for item in items))
+            chosen = list(islice(options, MAX_LEAVES + 1))
+            if len(chosen) > MAX_LEAVES:
+                return _values_by_type(value)
+            found = [plain for each in chosen for plain in _plain_tuples(each)]
+            if len(found) <= MAX_LEAVES:
+                return found
+            return [plain for each in chosen for plain in _whole(each)]
         case Poison() | UnionV():
             raise NoSummary
         case _:
             return [value]
 
 
-def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
-    """The tuples without `if` at the top of an item; what one condition decides it decides for all items.
+def _whole(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
+    """The tuple as it is: what stands in it depends on more conditions than are told apart."""
+    if any(isinstance(item, TupleV) for item in items):
+        return _values_by_type(TupleV(items))
+    return [TupleV(items)]
 
-    None of them where there are too many.
-    """
+
+def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
+    """The tuples without `if` at the top of an item; what one condition decides it decides for all items."""
     found: list[SymbolicValue] = []
     todo = [items]
     while todo:
@@ -745,7 +775,7 @@ def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
         else:
             found.append(TupleV(some))
         if len(found) + len(todo) > MAX_LEAVES:
-            return []
+            return _whole(items)
     return found
 
 
@@ -766,7 +796,7 @@ def _values_by_type(value: SymbolicValue) -> list[SymbolicValue]:
 
 def _condition(value: SymbolicValue) -> Term | None:
     if isinstance(value, Sym) and isinstance(value.term, App) and value.term.op == "ite":
-        return None if _bound_of(value.term) is not None else value.term.args[0]
+        return None if bound_of(value.term) is not None else value.term.args[0]
     return None
 
 
@@ -782,7 +812,7 @@ def _leaves(term: Term) -> list[Term]:
     todo = [term]
     while todo:
         part = todo.pop()
-        if isinstance(part, App) and part.op == "ite" and _bound_of(part) is None:
+        if isinstance(part, App) and part.op == "ite" and bound_of(part) is None:
             todo.extend(part.args[1:])
         else:
             found[part] = None
@@ -791,7 +821,7 @@ def _leaves(term: Term) -> list[Term]:
     return list(found)
 
 
-def _bound_of(term: Term) -> Term | None:
+def bound_of(term: Term) -> Term | None:
     """The length, where the term is an unknown index `within` it."""
     match term:
         case App(
@@ -840,9 +870,7 @@ def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
     kept = [
         each
         for each in found.values()
-        if not any(
-            other is not each and _covers(other.value, each.value) for other in found.values()
-        )
+        if not any(other is not each and _covers(other, each) for other in found.values())
     ]
     if len(kept) > MAX_TEMPLATES:
         raise NoSummary
@@ -862,17 +890,26 @@ def _any_of_type(value: SymbolicValue, *, constants: bool) -> SymbolicValue:
             return value
 
 
-def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
+def _covers(one: Template, other: Template) -> bool:
     """Whether a template says any value where the other one says a certain one of that type."""
+    is_alike = one.bound == other.bound or one.bound is None
+    return _includes(one.value, other.value, is_alike=is_alike)
+
+
+def _includes(one: SymbolicValue, other: SymbolicValue, *, is_alike: bool) -> bool:
+    """`is_alike`: whether a slot stands for the same indices in both."""
     match one, other:
         case Hole(type_), Sym() | Hole():
             return other.type == type_
         case ObjectHole(), ObjectHole():
             return one.kind == other.kind
         case TupleV(items), TupleV(others):
-            return len(items) == len(others) and all(map(_covers, items, others))
+            return len(items) == len(others) and all(
+                _includes(mine, its, is_alike=is_alike)
+                for mine, its in zip(items, others, strict=True)
+            )
         case Sym(), Sym():
-            return isinstance(one.term, Const) and one.term is other.term
+            return is_alike and one.term is other.term
         case _:
             return False
 

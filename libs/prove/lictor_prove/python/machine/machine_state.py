@@ -142,6 +142,8 @@ class Machine:
         self.pools: dict[int, Callable[[Content], Content]] = {}
         """Objects that stand for many, which a loop made one by one: together they hold what is in the store. With what
         one of them may hold."""
+        self.factories: dict[int, SymbolicValue] = {}
+        """What defaultdicts call for a key that they lack, by the object."""
         self.sorted: set[int] = set()
         """Lists that are being sorted."""
         self.frozen: set[int] = set()
@@ -431,6 +433,29 @@ class Machine:
             refuse("path.dead", "no path leads to this operation", "Remove it.")
         return union(options) if len(options) > 1 else options[0][1]
 
+    def on_each_path(
+        self,
+        cases: Sequence[tuple[Term, SymbolicValue]],
+        function: Callable[[SymbolicValue], SymbolicValue],
+    ) -> SymbolicValue:
+        """The function of whatever it is, each time on a path of its own: it may change objects."""
+
+        def run(options: Sequence[tuple[Term, SymbolicValue]]) -> SymbolicValue:
+            guard, one = options[0]
+            if len(options) > 1:
+                return self.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+            here = self.guard
+            try:
+                return function(one)
+            except Raises as problem:
+                if len(cases) == 1:
+                    always_raises(problem)
+                self.guard = here
+                self.require(FALSE, f"no {problem.error}: {problem.message}")
+                return Opaque("a value that no path reaches")
+
+        return run(cases)
+
     # -- names and objects ---------------------------------------------------------------------------
 
     def bind(self, name: str, value: SymbolicValue) -> None:
@@ -444,9 +469,13 @@ class Machine:
         found = self.store.get((frame, name))
         return found if isinstance(found, SymbolicValue) else UNBOUND
 
-    def make(self, kind: str, entries: Iterable[ContainerItem]) -> Ref:
-        """A new list, dict or set."""
+    def make(
+        self, kind: str, entries: Iterable[ContainerItem], factory: SymbolicValue | None = None
+    ) -> Ref:
+        """A new list, dict or set; a defaultdict with its factory."""
         ref = Ref(self.fresh_id())
+        if factory is not None:
+            self.factories[ref.id] = factory
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
             kept(entry.value)

@@ -133,7 +133,7 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     one, other = then.entries, otherwise.entries
     shared: list[ContainerItem] = []
     while len(shared) < min(len(one), len(other)):
-        entry = _same_place(then.kind, condition, one[len(shared)], other[len(shared)])
+        entry = _same_place(condition, one[len(shared)], other[len(shared)])
         if entry is None:
             break
         shared.append(entry)
@@ -156,17 +156,17 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
 
 def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> SequenceV:
     index = next(each.held.index for each in (then, otherwise) if isinstance(each.held, SequenceV))
-    return choose_sequence(condition, as_sequence(then, index), as_sequence(otherwise, index))
+    return merge_sequences(condition, as_sequence(then, index), as_sequence(otherwise, index))
 
 
-def choose_sequence(condition: Term, then: SequenceV, otherwise: SequenceV) -> SequenceV:
-    """The items of one where the condition holds, else those of the other; all of either are kept."""
-    index, size = then.index, ite(condition, count(then), count(otherwise))
-    other = otherwise.at(index)
-    if count(then) is const(0) or count(other) is const(0):
+def merge_sequences(condition: Term, one: SequenceV, other: SequenceV) -> SequenceV:
+    """The items of one where the condition holds, else those of the other."""
+    index, other = one.index, other.at(one.index)
+    size = ite(condition, count(one), count(other))
+    if count(one) is const(0) or count(other) is const(0):
         # What is empty has no item to merge with.
-        return SequenceV(size, index, other.item if count(then) is const(0) else then.item, TRUE)
-    return SequenceV(size, index, merge(condition, then.item, other.item), TRUE)
+        return SequenceV(size, index, other.item if count(one) is const(0) else one.item, TRUE)
+    return SequenceV(size, index, merge(condition, one.item, other.item), TRUE)
 
 
 def _merge_appended(condition: Term, then: Content, otherwise: Content) -> Appended | None:
@@ -248,15 +248,12 @@ def concatenated(one: SequenceV, other: SequenceV) -> SequenceV:
     return SequenceV(apply("add", size, count(other)), one.index, both, TRUE)
 
 
-def _same_place(
-    kind: str, condition: Term, one: ContainerItem, other: ContainerItem
-) -> ContainerItem | None:
+def _same_place(condition: Term, one: ContainerItem, other: ContainerItem) -> ContainerItem | None:
     if one is other:
         return one
     if one.present is not other.present:
         return None
-    if kind == "dict":
-        assert one.key is not None
+    if one.key is not None:
         assert other.key is not None
         if _same(one.key, other.key):
             return ContainerItem(one.present, merge(condition, one.value, other.value), one.key)

@@ -31,6 +31,8 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, refuse, unmodelled
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
+KEYED: Final = ("dict", "defaultdict")
+"""Kinds of containers whose entries have keys."""
 
 
 class SymbolicValue:
@@ -306,11 +308,16 @@ class Content:
     """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
 
     kind: str
-    """`list`, `dict`, `set` or `frozenset`."""
+    """`list`, `dict`, `defaultdict`, `set` or `frozenset`."""
     held: tuple[ContainerItem, ...] | SequenceV
     """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
     appended: Appended | None = None
     """Of a list of unknown length to which only `append` put something since some moment."""
+
+    @property
+    def is_dict(self) -> bool:
+        """Whether it has keys."""
+        return self.kind in KEYED
 
     @property
     def entries(self) -> tuple[ContainerItem, ...]:

@@ -66,11 +66,7 @@ def unknown(
         may_raise = may_raise or any(term in machine.fragile for term in flowing)
         all_labels = {*made_of(flowing, machine.inputs, machine.unknowns), *labels}
         # What is not called yet was called in an earlier round.
-        carried = {
-            each
-            for each in all_labels
-            if not each.startswith("input:") and not _is_made(machine, each)
-        }
+        carried = {each for each in all_labels if not is_made(machine, each)}
         machine.unknowns.append(
             Unknown(
                 name,
@@ -107,9 +103,11 @@ def maybe_raised(
     raise_error(machine, RaisedError(classes, (), flowing, spans_of(machine)), raises)
 
 
-def _is_made(machine: Machine, label: str) -> bool:
-    """Whether the call that a label names is among those so far; they are numbered."""
-    return int(label.partition(".")[0].removeprefix("c")) <= len(machine.atoms)
+def is_made(machine: Machine, label: str) -> bool:
+    """Whether a label names an input, or a call among those so far; they are numbered."""
+    return label.startswith("input:") or int(label.partition(".")[0].removeprefix("c")) <= len(
+        machine.atoms
+    )
 
 
 def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:

@@ -40,6 +40,7 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
+    default_dicts,
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
@@ -161,6 +162,8 @@ def _set(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbol
 
 
 def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    if args and not keywords and len(machine.cases(args[0])) > 1:
+        return machine.each(args[0], lambda one: _dict(machine, [one], {}))
     made = machine.make("dict", ())
     if args and not keywords and machine.declares_unknowns:
         held = _unknown_pairs(machine, args[0])
@@ -176,7 +179,7 @@ def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -
 
 
 def _unknown_pairs(machine: Machine, source: SymbolicValue) -> SequenceV | None:
-    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+    if isinstance(source, Ref) and machine.content(source).is_dict:
         return sequence_of(machine, source)
     cases = machine.cases(source)
     if len(cases) > 1 or not isinstance(plan(machine, cases[0][1]), UnknownItems):
@@ -186,7 +189,7 @@ def _unknown_pairs(machine: Machine, source: SymbolicValue) -> SequenceV | None:
 
 def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
     """What `dict(source)` takes over; iterating over a dict would give its keys only."""
-    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+    if isinstance(source, Ref) and machine.content(source).is_dict:
         yield from container_contents.entries(machine, source)
         return
     for entry in container_methods.items_of(machine, source):
@@ -298,7 +301,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
                 "where a float is declared Python takes an int too, so which of them this is is not known",
                 "Write isinstance(x, (int, float)), or leave the test out.",
             )
-        return known(kind in names or (kind == Kind.BOOL and Kind.INT in names))
+        return known(kind in names or _BELOW.get(kind) in names)
 
     return machine.each(args[0], of)
 
@@ -315,6 +318,8 @@ _TYPES: Final = frozenset(
         Kind.SET,
     }
 )
+_BELOW: Final = {Kind.BOOL: Kind.INT, Kind.DEFAULTDICT: Kind.DICT}
+"""Classes that are below another one."""
 _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
 """Kinds whose values are certainly of none of these types."""
 
@@ -359,6 +364,7 @@ _FUNCTIONS: Final[Table] = {
     "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
+    "collections.defaultdict": (1, 1, NO_KEYWORDS, default_dicts.make),
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }
 
@@ -372,6 +378,7 @@ STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
         "inf": known(math.inf),
         "nan": known(math.nan),
     },
+    "collections": {},
     "re": {},
     "string": {
         name: known(getattr(string, name))

@@ -23,7 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.operations.unknown.terms import passed
+from lictor_prove.python.operations.unknown.terms import check_passed, passed
 from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse, unmodelled
 
 UNKNOWN: Final = object()
@@ -87,13 +87,14 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
             return held
         case Ref():
             machine.step()
-            if isinstance(machine.content(value).held, SequenceV):
+            content = machine.content(value)
+            if isinstance(content.held, SequenceV) or content.kind == "defaultdict":
                 return UNKNOWN
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):
                 return UNKNOWN
             values = [entry.value for entry in held]
-            match machine.content(value).kind:
+            match content.kind:
                 case "list":
                     return _known_all(machine, values, list)
                 case "set":
@@ -181,6 +182,7 @@ def term_of(machine: Machine, value: SymbolicValue) -> Term:
         case Ref():
             machine.step()
             content = machine.content(value)
+            check_passed(content)
             if isinstance(content.held, SequenceV) and machine.declares_unknowns:
                 return passed(machine, value)
             options = configurations(machine, content)

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, Type
-from lictor_prove.python.kinds import NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
+from lictor_prove.python.kinds import DICTS, NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
@@ -128,7 +128,7 @@ EQUALITY: Final[dict[tuple[Kind, Kind], Equality]] = by_pair(
         (Kind.NONE, Kind.NONE, _scalars),
         (Kind.TUPLE, Kind.TUPLE, _containers),
         (Kind.LIST, Kind.LIST, _containers),
-        (Kind.DICT, Kind.DICT, _containers),
+        (DICTS, DICTS, _containers),
         (SETS, SETS, _containers),
         (Kind.RANGE, Kind.RANGE, _ranges),
         (Kind.ROW, Kind.ROW, _rows),
@@ -144,7 +144,7 @@ FAMILIES: Final = by_kind(
         Kind.STR: "string",
         Kind.TUPLE: "tuple",
         Kind.LIST: "list",
-        Kind.DICT: "dict",
+        DICTS: "dict",
         (*SETS, Kind.KEYS, Kind.ITEMS): "set",
         Kind.VALUES: "values",
         Kind.RANGE: "range",
@@ -250,7 +250,7 @@ def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
     one, other = machine.content(left), machine.content(right)
     if one.kind == "list":
         return _lists(machine, one, other)
-    keyed = one.kind == "dict"
+    keyed = one.is_dict
     return and_(
         *(_found(machine, entry, other, keyed=keyed) for entry in one.entries),
         *(_found(machine, entry, one, keyed=False, by_key=keyed) for entry in other.entries),

@@ -9,6 +9,7 @@ from typing import Final
 from lictor_ir.terms import TRUE, Term, and_, apply, const, not_, substitute
 from lictor_ir.types import ListOf
 from lictor_prove.python.kinds import (
+    DICTS,
     SETS,
     VIEWS,
     Kind,
@@ -123,7 +124,7 @@ def _several(
     def item(index: Term) -> tuple[SymbolicValue, Term]:
         names: dict[Term, Term] = {held.index: index}
         value = renamed(held.item, names)
-        if kind == "dict":
+        if kind in DICTS:
             keys = [
                 (guard, one.items[0])
                 for guard, one in alternatives(value)
@@ -158,7 +159,7 @@ def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
 
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
     {
-        (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
+        (Kind.TUPLE, Kind.LIST, *DICTS, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
         Kind.STR: _characters,
         Kind.JSON: _json,
     }
@@ -176,7 +177,7 @@ def _object(machine: Machine, ref: Ref) -> IterationPlan:
             "the order of a set is not defined, so neither is the order of effects",
             "Loop over a list, or over sorted(…).",
         )
-    if content.kind == "dict":
+    if content.is_dict:
         held = tuple(ContainerItem(e.present, e.key) for e in held if e.key is not None)
     return KnownItems(held, ((ref.id, content),))
 

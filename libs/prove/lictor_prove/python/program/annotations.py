@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ Member = Callable[[str, str], SymbolicValue]
 
 _ROW: Final = type("Row", (), {})
 """Stands for a row class: `UserRow | None` is fine, and `UserRow[int]` is not."""
+_GENERIC: Final[Mapping[str, type]] = {"collections.defaultdict": defaultdict}
+"""Classes of the standard library that take types in brackets."""
 
 
 def are_late(tree: ast.Module) -> bool:
@@ -133,6 +136,8 @@ def _meaning(value: SymbolicValue) -> Any:
         case BuiltinV(name) if name in MEMBERS:
             # A class of the standard library: `date | None` is fine.
             return _ROW
+        case BuiltinV(name) if name in _GENERIC:
+            return _GENERIC[name]
         case _:
             # A function or a constant: fine by itself, and no type to build others with.
             return object()

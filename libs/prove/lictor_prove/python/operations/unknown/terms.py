@@ -46,9 +46,20 @@ def type_of(machine: Machine, value: SymbolicValue) -> Type:
     return found
 
 
+def check_passed(content: Content) -> None:
+    """Refuse to pass a defaultdict: whoever reads a missing key of it changes it."""
+    if content.kind == "defaultdict":
+        refuse(
+            "argument.defaultdict",
+            "a defaultdict can't be passed to a trusted function, which would change it by reading it",
+            "Pass a dict: `dict(counts)`; a function that gives defaultdicts makes those in it dicts, too.",
+        )
+
+
 def _content_type(machine: Machine, content: Content) -> Type:
     held = as_sequence(content, machine.fresh_index())
     item = held.item
+    check_passed(content)
     if content.kind == "dict":
         pair = type_of(machine, item)
         if not isinstance(pair, TupleOf):
