@@ -14,14 +14,15 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
+    Composite,
     ContainerItem,
+    InstanceRef,
     ObjectV,
     OnceV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
-    TupleV,
     UnionV,
     boolean,
     described,
@@ -227,13 +228,21 @@ def _closed(machine: Machine, value: SymbolicValue) -> None:
     match value:
         case Sym() | ObjectV():
             pass
-        case TupleV(items):
+        case Composite(items):
             for item in items:
                 _closed(machine, item)
         case UnionV(options):
             for _, option in options:
                 _closed(machine, option)
         case _:
+            if isinstance(value, InstanceRef):
+                refuse(
+                    "comprehension.item",
+                    f"the items of a list of unknown length can't be {described(value)}, whose fields the program"
+                    " assigns",
+                    "Append each in a `for` loop, or don't assign to fields: make a new instance with"
+                    " dataclasses.replace.",
+                )
             what = "a list, dict or set" if isinstance(value, Ref) else described(value)
             refuse(
                 "comprehension.item",

@@ -21,6 +21,7 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     Content,
+    FieldKey,
     Ref,
     SymbolicValue,
     TupleV,
@@ -28,7 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.machine.unknown_values import maybe_raised
-from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations import container_contents, instances, subscripts
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
@@ -78,6 +79,8 @@ def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> N
                 "Build a new list: xs[:1] + [x] + xs[2:].",
                 target,
             )
+        case ast.Attribute(value=owner, attr=name):
+            instances.assign(machine, machine.evaluate(owner), name, value)
         case _:
             refuse(
                 "assign.target",
@@ -313,9 +316,11 @@ def _untouched(machine: Machine, target: Target) -> None:
     assert below is not None
     for written in (machine.store.since(target.store), *(one.written for one in target.exits)):
         for key, value in written.items():
-            if isinstance(value, Content) and below.get(key) is not None:
+            if isinstance(value, Content) or isinstance(key, FieldKey):
+                if below.get(key) is None:
+                    continue
                 refuse(
                     "loop.mutation",
-                    "the loop runs an unknown number of times, and changes a container from outside of it",
+                    "this runs an unknown number of times, and changes a container or an instance from outside of it",
                     "Make the calls in the loop itself instead of collecting for later.",
                 )

@@ -43,8 +43,11 @@ from lictor_prove.python.machine.path_merging import (
     solid,
 )
 from lictor_prove.python.machine.symbolic_values import (
+    Composite,
     Content,
+    DataClass,
     Hole,
+    InstanceRef,
     ObjectV,
     Poison,
     Ref,
@@ -93,9 +96,9 @@ def _key(value: SymbolicValue) -> object:
             return kind, term
         case Hole(type_, kind):
             return "any", type_, kind
-        case TupleV(items):
-            return tuple(map(_key, items))
-        case Ref(id_):
+        case Composite(items):
+            return value.shape, tuple(map(_key, items))
+        case Ref(id_) | InstanceRef(id_):
             return "object", id_
         case Unbound():
             return "unbound"
@@ -165,8 +168,8 @@ def _opened(value: SymbolicValue) -> SymbolicValue:
             return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
         case ObjectV(kind, term):
             return Hole(term.type, kind)
-        case TupleV(items):
-            return TupleV(tuple(map(_opened, items)))
+        case Composite(items):
+            return value.of(map(_opened, items))
         case _:
             return value
 
@@ -185,7 +188,9 @@ class LoopState:
     machine: Machine
     summaries: dict[Key, Summary] = field(default_factory=dict[Key, Summary])
     pools: dict[str, Ref] = field(default_factory=dict[str, Ref])
-    """By kind, the object that stands for all that rounds make and leave."""
+    """By kind, the object that stands for all that rounds make and leave; of instances, by field."""
+    instances: dict[DataClass, InstanceRef] = field(default_factory=dict[DataClass, InstanceRef])
+    """The instance that stands for all of its class that rounds make and leave."""
     started: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
     """What was there when the last round began."""
     made: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
@@ -194,8 +199,8 @@ class LoopState:
     """Names that hold a value that is known from the round before: the unknown that each round begins with."""
     going: Term = TRUE
     """What is known when a round begins after which the loop goes on."""
-    escaped: dict[int, str] = field(default_factory=dict[int, str])
-    """The objects that it made and left somewhere, with their kinds."""
+    escaped: dict[Key, str] = field(default_factory=dict[Key, str])
+    """The objects that it made and left somewhere, with their kinds; of instances, each field."""
 
     # -- from values to templates ------------------------------------------------------------------
 
@@ -302,10 +307,12 @@ class LoopState:
             case ObjectV(kind, term):
                 # Of an object nothing is known but what it is made of.
                 return Hole(term.type, kind)
-            case TupleV(items):
-                return TupleV(tuple(self._emptied(item, bounds) for item in items))
+            case Composite(items):
+                return value.of(self._emptied(item, bounds) for item in items)
             case Ref(id_):
                 return value if self.machine.store.get(id_) is not None else self._pool(id_)
+            case InstanceRef():
+                return self._instance(value)
             case _:
                 return value
 
@@ -315,18 +322,40 @@ class LoopState:
         if not isinstance(content, Content):
             raise NoSummary
         self.escaped[id_] = content.kind
-        if content.kind not in self.pools:
+        return self._all(content.kind, content.kind)
+
+    def _all(self, kind: str, what: str) -> Ref:
+        """The object that holds all of that kind."""
+        if what not in self.pools:
             machine = self.machine
-            ref = self.pools[content.kind] = machine.make(content.kind, ())
+            ref = self.pools[what] = machine.make(kind, ())
             machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
-        return self.pools[content.kind]
+        return self.pools[what]
+
+    def _instance(self, ref: InstanceRef) -> InstanceRef:
+        """The instance itself where it was there before, else the one that stands for all that rounds made."""
+        machine, made = self.machine, ref.made
+        bags = machine.bags.get(ref.id)
+        held = list[Key](ref.keys if bags is None else (bags[each.name].id for each in ref.keys))
+        if all(machine.store.get(key) is not None for key in held):
+            return ref
+        for key, each in zip(held, made.fields, strict=True):
+            if key not in self.made:
+                raise NoSummary
+            self.escaped[key] = f"{made.name}.{each.name}"
+        if made not in self.instances:
+            pool = self.instances[made] = InstanceRef(machine.fresh_id(), made)
+            machine.bags[pool.id] = {
+                each.name: self._all("list", f"{made.name}.{each.name}") for each in made.fields
+            }
+        return self.instances[made]
 
     def is_last(self, left: SymbolicValue) -> bool:
         """Whether every round leaves the same of itself."""
         terms = _terms(left)
         return (
             self.keeps_all
-            and isinstance(left, Sym | TupleV)
+            and isinstance(left, Sym | Composite)
             and not any(_leaves(term) != [term] for term in terms)
             and {place for term in terms for place in _places(term, {self.index: self.rounds})}
             == {self.index}
@@ -362,26 +391,36 @@ class LoopState:
             if since is None or summary is None or since.before is not self.started.get(key):
                 continue
             initial = summary.initial
-            if (
-                key in self.machine.pools
-                or len(since.items) != 1
-                or not _is_closed(since.items[0].value)
-            ):
+            if key in self.machine.pools or len(since.items) != 1:
+                continue
+            (item,) = since.items
+            value = self._anywhere(item.value)
+            if value is None:
                 continue
             assert isinstance(initial, Content)
             index = self.machine.fresh_index()
             names: Mapping[Term, Term] = {self.index: index}
-            (item,) = since.items
             made = with_picked(
                 self.machine,
-                SequenceV(
-                    bound, index, renamed(item.value, names), substitute(item.present, names)
-                ),
+                SequenceV(bound, index, renamed(value, names), substitute(item.present, names)),
             )
             if initial.held != ():
                 made = concatenated(as_sequence(initial, index), solid(made))
             found[key] = Content("list", made)
         return found
+
+    def _anywhere(self, value: SymbolicValue) -> SymbolicValue | None:
+        """What a round left, as it says the same wherever it stands; None if it can't."""
+        match value:
+            case Sym() | ObjectV():
+                return value
+            case Composite(items):
+                parts = [part for item in items if (part := self._anywhere(item)) is not None]
+                return value.of(parts) if len(parts) == len(items) else None
+            case Ref() | InstanceRef():
+                return self._emptied(value, {})
+            case _:
+                return None
 
     def note_followed(self, left: Mapping[Key, SymbolicValue | Content]) -> None:
         """Note what each round leaves for the next, where it is one value; `left`: by a round that changes nothing."""
@@ -506,17 +545,6 @@ def with_picked(machine: Machine, held: SequenceV) -> SequenceV:
     return replace(held, picked=picked)
 
 
-def _is_closed(value: SymbolicValue) -> bool:
-    """Whether it says the same wherever it stands: it refers to nothing that a round made."""
-    match value:
-        case Sym() | ObjectV():
-            return True
-        case TupleV(items):
-            return all(map(_is_closed, items))
-        case _:
-            return False
-
-
 def _one_of_many(machine: Machine, held: Content) -> Content:
     """What one of the objects holds that together hold this: some of it."""
     if held.held == ():
@@ -531,6 +559,22 @@ def _one_of_many(machine: Machine, held: Content) -> Content:
         return renamed(every.item, {every.index: within(place, count(every))})
 
     return Content(held.kind, sequence(machine, item, labels, why, count(every)))
+
+
+def one_held(machine: Machine, bag: Ref) -> SymbolicValue:
+    """What a field holds of one of the instances that together hold this."""
+    held = machine.stored(bag)
+    if held.held == ():
+        refuse(
+            "dataclass.loop",
+            "what a loop of unknown length leaves in the fields of an instance can't be told",
+            "Make the instance before the loop, or don't assign to its fields.",
+        )
+    every = as_sequence(held, machine.fresh_index())
+    why = "what a field holds of one of the instances that a loop made"
+    labels = made_of(_flowing(machine, held), machine.inputs, machine.unknowns)
+    place = unknown(machine, INT, why, (), labels=labels).term
+    return renamed(every.item, {every.index: within(place, count(every))})
 
 
 def one_of(
@@ -621,8 +665,8 @@ def _without_holes(
         case Hole(type_, kind):
             found = unknown(machine, type_, why, (), labels=labels, each=each)
             return found if kind is None else ObjectV(kind, found.term)
-        case TupleV(items):
-            return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
+        case Composite(items):
+            return value.of(_without_holes(machine, item, labels, why, each) for item in items)
         case _:
             return value
 
@@ -703,11 +747,11 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
     match value:
         case Sym(term):
             return [Sym(leaf) for leaf in _leaves(term)]
-        case TupleV(items):
+        case Composite(items):
             chosen = product(*([one for _, one in alternatives(item)] for item in items))
             found: list[SymbolicValue] = []
             for each in islice(chosen, MAX_LEAVES + 1):
-                found += _plain_tuples(each)
+                found += map(value.of, _plain_items(each))
             if len(found) > MAX_LEAVES:
                 raise NoSummary
             return found
@@ -717,9 +761,9 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
             return [value]
 
 
-def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
-    """The tuples without `if` at the top of an item; what one condition decides it decides for all items."""
-    found: list[SymbolicValue] = []
+def _plain_items(items: tuple[SymbolicValue, ...]) -> list[tuple[SymbolicValue, ...]]:
+    """The items without `if` at the top of one; what one condition decides it decides for all items."""
+    found: list[tuple[SymbolicValue, ...]] = []
     todo = [items]
     while todo:
         some = todo.pop()
@@ -727,13 +771,13 @@ def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
         if conditions:
             for taken in (1, 2):
                 todo.append(tuple(_branch(item, conditions[0], taken) for item in some))
-        elif any(isinstance(item, TupleV) for item in some):
+        elif any(isinstance(item, Composite) for item in some):
             nested = product(
-                *(_plain_values(item) if isinstance(item, TupleV) else [item] for item in some)
+                *(_plain_values(item) if isinstance(item, Composite) else [item] for item in some)
             )
-            found += [TupleV(tuple(each)) for each in islice(nested, MAX_LEAVES + 1)]
+            found += islice(nested, MAX_LEAVES + 1)
         else:
-            found.append(TupleV(some))
+            found.append(some)
         if len(found) + len(todo) > MAX_LEAVES:
             raise NoSummary
     return found
@@ -784,7 +828,7 @@ def _terms(value: SymbolicValue) -> list[Term]:
     match value:
         case Sym(term) | ObjectV(term=term):
             return [term]
-        case TupleV(items):
+        case Composite(items):
             return [term for item in items for term in _terms(item)]
         case _:
             return []
@@ -797,8 +841,8 @@ def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
             if isinstance(place, Var):
                 return Sym(substitute(term, {place: SLOT}))
             return Sym(rebuild(term, lambda part: SLOT if part is place else None))
-        case TupleV(items):
-            return TupleV(tuple(_replaced(item, place) for item in items))
+        case Composite(items):
+            return value.of(_replaced(item, place) for item in items)
         case _:
             return value
 
@@ -835,8 +879,9 @@ def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
             return other.type == type_
         case Hole(), Hole():
             return (one.type, one.kind) == (other.type, other.kind)
-        case TupleV(items), TupleV(others):
-            return len(items) == len(others) and all(map(_covers, items, others))
+        case Composite(items), Composite(others):
+            alike = type(one) is type(other) and one.shape == other.shape
+            return alike and all(map(_covers, items, others))
         case Sym(), Sym():
             return isinstance(one.term, Const) and one.term is other.term
         case _:
@@ -855,7 +900,7 @@ def _absorbs(templates: Sequence[Template], initial: SymbolicValue) -> bool:
 
 def _has_hole(value: SymbolicValue) -> bool:
     return isinstance(value, Hole) or (
-        isinstance(value, TupleV) and any(map(_has_hole, value.items))
+        isinstance(value, Composite) and any(map(_has_hole, value.items))
     )
 
 
@@ -881,8 +926,12 @@ def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
     match value:
         case UnionV(options):
             return [term for guard, one in options for term in (guard, *_told(machine, one))]
-        case TupleV(items):
+        case Composite(items):
             return [term for item in items for term in _told(machine, item)]
+        case InstanceRef():
+            is_there = value.id in machine.bags or all(map(machine.store.get, value.keys))
+            fields = machine.fields(value) if is_there else ()
+            return [term for each in fields for term in _told(machine, each)]
         case SequenceV():
             return [value.over, value.keep, *_told(machine, value.item)]
         case Ref(id_):

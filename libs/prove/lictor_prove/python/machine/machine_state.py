@@ -7,7 +7,7 @@ leaves early (return, break, continue) takes along what was written since the pl
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -43,16 +43,20 @@ from lictor_prove.python.machine.program_shape import BranchPoint, Via
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
+    Composite,
     ContainerItem,
     Content,
+    DataClass,
+    FieldKey,
     ForeignV,
+    InstanceRef,
+    InstanceV,
     OnceV,
     Opaque,
     Poison,
     Ref,
     SequenceV,
     SymbolicValue,
-    TupleV,
     Unbound,
     UnionV,
     alternatives,
@@ -142,6 +146,8 @@ class Machine:
         self.pools: dict[int, Callable[[Content], Content]] = {}
         """Objects that stand for many, which a loop made one by one: together they hold what is in the store. With what
         one of them may hold."""
+        self.bags: dict[int, Mapping[str, Ref]] = {}
+        """Of instances that stand for many, the lists of what their fields hold."""
         self.sorted: set[int] = set()
         """Lists that are being sorted."""
         self.frozen: set[int] = set()
@@ -473,6 +479,36 @@ class Machine:
         assert isinstance(found, Content)
         return found
 
+    def make_instance(
+        self, made: DataClass, values: Sequence[SymbolicValue]
+    ) -> InstanceV | InstanceRef:
+        """A new instance of a dataclass."""
+        for value in values:
+            kept(value)
+        if made.is_value:
+            return InstanceV(tuple(values), made)
+        ref = InstanceRef(self.fresh_id(), made)
+        self.store.written.update(zip(ref.keys, values, strict=True))
+        return ref
+
+    def fields(self, ref: InstanceRef) -> Iterator[SymbolicValue]:
+        """All that the fields hold; of one that stands for many, the lists of what they hold."""
+        bags = self.bags.get(ref.id)
+        for key in ref.keys:
+            found = self.store.get(key) if bags is None else bags[key.name]
+            assert isinstance(found, SymbolicValue)
+            yield found
+
+    def set_field(self, ref: InstanceRef, name: str, value: SymbolicValue) -> None:
+        """Change a field; of many, that of one."""
+        kept(value)
+        bags = self.bags.get(ref.id)
+        if bags is None:
+            self.store.written[FieldKey(ref.id, name)] = value
+        else:
+            added = Content("list", (ContainerItem(TRUE, value),))
+            self.hold(bags[name], added)
+
     @contextmanager
     def hidden(self, ref: Ref) -> Generator[None]:
         """Meanwhile nobody looks at the list."""
@@ -498,7 +534,7 @@ class Machine:
         """Change what an object holds."""
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
-            if isinstance(entry.value, OnceV | SequenceV | TupleV | UnionV):
+            if isinstance(entry.value, OnceV | SequenceV | Composite | UnionV):
                 kept(entry.value)
         self.hold(ref, Content(self.stored(ref).kind, held))
 
@@ -619,7 +655,7 @@ class Machine:
 def kept(value: SymbolicValue) -> None:
     """Refuse to keep what Python gives only once."""
     for _, one in alternatives(value):
-        if isinstance(one, TupleV):
+        if isinstance(one, Composite):
             for item in one.items:
                 kept(item)
         if isinstance(one, OnceV) or (

@@ -13,7 +13,9 @@ from lictor_prove.python.machine.control_paths import RaisedError
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
+    Composite,
     ContainerItem,
+    InstanceRef,
     ObjectV,
     OnceV,
     RangeV,
@@ -21,7 +23,6 @@ from lictor_prove.python.machine.symbolic_values import (
     SequenceV,
     Sym,
     SymbolicValue,
-    TupleV,
     UnionV,
     described,
 )
@@ -121,8 +122,11 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
                     if isinstance(value, ObjectV) and value.kind in _FRAGILE:
                         machine.fragile.add(term)
                     yield term
-            case TupleV(items):
+            case Composite(items):
                 yield from flows(machine, *items)
+            case InstanceRef():
+                machine.step()
+                yield from flows(machine, *machine.fields(value))
             case UnionV(options):
                 for guard, option in options:
                     yield guard

@@ -21,8 +21,14 @@ from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     BuiltinV,
+    Composite,
     ContainerItem,
+    DataClass,
+    DataClassV,
     ErrorV,
+    InstanceRef,
+    InstanceV,
+    LanguageV,
     ObjectV,
     Ref,
     SequenceV,
@@ -40,6 +46,7 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
+    instances,
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
@@ -276,18 +283,23 @@ def _unsortable(value: Any) -> bool:
 
 def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     wanted = args[1].items if isinstance(args[1], TupleV) else (args[1],)
-    names: set[str] = set()
+    names, classes = set[str](), set[DataClass]()
     for one in wanted:
+        if isinstance(one, DataClassV):
+            classes.add(one.made)
+            continue
         if not isinstance(one, BuiltinV) or one.name not in _TYPES:
             refuse(
                 "builtin.isinstance",
                 f"isinstance() is supported with {', '.join(sorted(_TYPES))}",
-                "Use one of these types.",
+                "Use one of these types, or a dataclass of the program.",
             )
         names.add(one.name)
 
     def of(value: SymbolicValue) -> SymbolicValue:
         kind = kind_of(machine, value)
+        if isinstance(value, InstanceV | InstanceRef):
+            return known(value.made in classes)
         if kind == Kind.JSON:
             return boolean(either_way(machine, "what JSON holds has no model", value))
         if kind in OPEN and kind not in _NO_INSTANCES:
@@ -315,7 +327,7 @@ _TYPES: Final = frozenset(
         Kind.SET,
     }
 )
-_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
+_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS, Kind.DATACLASS)
 """Kinds whose values are certainly of none of these types."""
 
 
@@ -331,7 +343,7 @@ def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) 
         term
         for each in args
         for _, one in machine.cases(each)
-        if isinstance(one, ObjectV | TupleV | Ref)
+        if isinstance(one, ObjectV | Composite | Ref | InstanceRef)
         for term in flows(machine, one)
     )
     if any(term in machine.fragile for term in printed):
@@ -359,6 +371,8 @@ _FUNCTIONS: Final[Table] = {
     "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
+    "dataclasses.replace": (1, 1, None, instances.replaced),
+    "dataclasses.asdict": (1, 1, NO_KEYWORDS, instances.as_dict),
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }
 
@@ -373,6 +387,8 @@ STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
         "nan": known(math.nan),
     },
     "re": {},
+    # Before a class and in it; the module reads them there.
+    "dataclasses": {name: LanguageV(name) for name in ("dataclass", "field")},
     "string": {
         name: known(getattr(string, name))
         for name in (

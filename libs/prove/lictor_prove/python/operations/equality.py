@@ -18,6 +18,8 @@ from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
     ContainerItem,
     Content,
+    InstanceRef,
+    InstanceV,
     RangeV,
     Ref,
     SequenceV,
@@ -27,6 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     boolean,
     described,
 )
+from lictor_prove.python.operations import instances
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.refusals import unmodelled
 
@@ -92,6 +95,18 @@ def _containers(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> 
             return eq(term_of(machine, left), term_of(machine, right))
 
 
+def _instances(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = (
+        each if isinstance(each, InstanceV | InstanceRef) else _cannot(left, right)
+        for each in (left, right)
+    )
+    # Instances of different classes are never equal, whatever their fields hold.
+    if one.made is not other.made:
+        return FALSE
+    machine.step()
+    return _items(machine, instances.values(machine, one), instances.values(machine, other))
+
+
 def _ranges(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     if not isinstance(left, RangeV) or not isinstance(right, RangeV):
         _cannot(left, right)
@@ -131,6 +146,7 @@ EQUALITY: Final[dict[tuple[Kind, Kind], Equality]] = by_pair(
         (Kind.RANGE, Kind.RANGE, _ranges),
         (Kind.ROW, Kind.ROW, _rows),
         (Kind.ENUM, Kind.ENUM, _members),
+        (Kind.INSTANCE, Kind.INSTANCE, _instances),
     ]
 )
 """Equality of two kinds, in either order."""
@@ -148,6 +164,7 @@ FAMILIES: Final = by_kind(
         Kind.RANGE: "range",
         Kind.ITERATOR: "iterator",
         Kind.ROW: "row",
+        Kind.INSTANCE: "instance",
         Kind.PATTERN: "pattern",
         Kind.MATCH: "match",
         (
@@ -158,6 +175,7 @@ FAMILIES: Final = by_kind(
             Kind.METHOD,
             Kind.MODULE,
             Kind.ROW_CLASS,
+            Kind.DATACLASS,
         ): "code",
     }
 )

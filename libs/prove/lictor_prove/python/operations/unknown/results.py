@@ -124,6 +124,7 @@ _SHOWN: Final = (
     Kind.DICT,
     *SETS,
     Kind.RANGE,
+    Kind.INSTANCE,
 )
 """Kinds whose text nothing but Python decides."""
 _STRINGS: Final = ListOf(STR)
@@ -229,6 +230,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
         UnknownResult((Kind.LIST, Kind.LIST), BOOL),
         UnknownResult((Kind.DICT, Kind.DICT), BOOL),
         UnknownResult((SETS, SETS), BOOL),
+        UnknownResult((Kind.INSTANCE, Kind.INSTANCE), BOOL),
     ),
 }
 """By the names that messages have for operations; methods with their owner first."""
