@@ -376,18 +376,7 @@ def _summaries(
                 found[key] = state.summary(key, before, [value], labels)
         elif key[0] <= state.base:
             found[key] = state.summary(key, UNBOUND if before is None else before, [value], labels)
-    looked: list[Key] = []
-    # In the order in which they were found: a document is the same in every process.
-    while (escaped := list(state.escaped)) != looked or any(
-        ref.id not in found for ref in state.pools.values()
-    ):
-        looked = escaped
-        for kind, ref in list(state.pools.items()):
-            before = store.get(ref.id)
-            assert before is not None
-            held = [left[each] for each in looked if state.escaped[each] == kind]
-            found[ref.id] = state.summary(ref.id, before, [left.get(ref.id, before), *held], labels)
-    return found
+    return {**found, **state.pooled(labels)}
 
 
 def _unchanged(loop: ListLoop | ConditionLoop, left: dict[Key, SymbolicValue | Content]) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
 from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
-from lictor_prove.python.machine.control_paths import Frame
-from lictor_prove.python.machine.loop_summaries import with_picked
+from lictor_prove.python.machine.control_paths import Frame, Key
+from lictor_prove.python.machine.loop_summaries import LoopState, with_picked
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     Composite,
     ContainerItem,
+    Content,
     InstanceRef,
     ObjectV,
     OnceV,
@@ -25,6 +26,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     UnionV,
     boolean,
+    count,
     described,
 )
 from lictor_prove.python.operations import containers
@@ -196,16 +198,39 @@ def _sequence(
             machine.guard = and_(machine.guard, condition)
         value = machine.evaluate(node.elt)
         _closed(machine, value)
+        written.update(machine.store.since(machine.targets[-1].store))
         return value, kept
 
+    written: dict[Key, SymbolicValue | Content] = {}
     machine.branch(generator.iter, is_entered(how.over))
     value, kept = symbolic_round(machine, index, how.over, keep, body)
+    if machine.declares_unknowns:
+        value = _kept_objects(machine, node, SequenceV(how.over, index, value, kept), written)
     made_of = SequenceV(how.over, index, value, kept)
     if machine.declares_unknowns:
         made_of = with_picked(machine, made_of)
         if isinstance(node, ast.ListComp):
             return made(machine, "list", made_of)
     return made_of if isinstance(node, ast.ListComp) else replace(made_of, kind="iterator")
+
+
+def _kept_objects(
+    machine: Machine,
+    node: ast.ListComp | ast.GeneratorExp,
+    items: SequenceV,
+    written: Mapping[Key, SymbolicValue | Content],
+) -> SymbolicValue:
+    """The item, where what was made for each of them is one object that stands for all."""
+    rounds = count(SequenceV(items.over, items.index, items.item, TRUE))
+    state = LoopState(
+        items.index, rounds, items.keep is TRUE, node.lineno, machine.fresh_id(), machine
+    )
+    state.made = written
+    value = state.anywhere(items.item)
+    assert value is not None
+    state.summaries = state.pooled(())
+    machine.store.written.update(state.written(machine, rounds))
+    return value
 
 
 def _unknown_items(
@@ -235,14 +260,8 @@ def _closed(machine: Machine, value: SymbolicValue) -> None:
             for _, option in options:
                 _closed(machine, option)
         case _:
-            if isinstance(value, InstanceRef):
-                refuse(
-                    "comprehension.item",
-                    f"the items of a list of unknown length can't be {described(value)}, whose fields the program"
-                    " assigns",
-                    "Append each in a `for` loop, or don't assign to fields: make a new instance with"
-                    " dataclasses.replace.",
-                )
+            if isinstance(value, Ref | InstanceRef) and machine.declares_unknowns:
+                return
             what = "a list, dict or set" if isinstance(value, Ref) else described(value)
             refuse(
                 "comprehension.item",

@@ -41,6 +41,7 @@ from lictor_prove.python.machine.path_merging import (
     concatenated,
     merge,
     solid,
+    union,
 )
 from lictor_prove.python.machine.symbolic_values import (
     Composite,
@@ -361,6 +362,23 @@ class LoopState:
             == {self.index}
         )
 
+    def pooled(self, labels: Iterable[str]) -> dict[Key, Summary]:
+        """What the objects hold that stand for many: all that was made, and all that is in those in turn."""
+        found: dict[Key, Summary] = {}
+        looked: list[Key] = []
+        # In the order in which they were found: a document is the same in every process.
+        while (escaped := list(self.escaped)) != looked or any(
+            ref.id not in found for ref in self.pools.values()
+        ):
+            looked = escaped
+            for kind, ref in list(self.pools.items()):
+                before = self.machine.store.get(ref.id)
+                assert before is not None
+                held = [self.made[each] for each in looked if self.escaped[each] == kind]
+                left = [self.made.get(ref.id, before), *held]
+                found[ref.id] = self.summary(ref.id, before, left, labels)
+        return found
+
     # -- from templates to values ------------------------------------------------------------------
 
     def start(self, machine: Machine) -> Mapping[Key, SymbolicValue | Content]:
@@ -394,7 +412,7 @@ class LoopState:
             if key in self.machine.pools or len(since.items) != 1:
                 continue
             (item,) = since.items
-            value = self._anywhere(item.value)
+            value = self.anywhere(item.value)
             if value is None:
                 continue
             assert isinstance(initial, Content)
@@ -409,16 +427,20 @@ class LoopState:
             found[key] = Content("list", made)
         return found
 
-    def _anywhere(self, value: SymbolicValue) -> SymbolicValue | None:
+    def anywhere(self, value: SymbolicValue) -> SymbolicValue | None:
         """What a round left, as it says the same wherever it stands; None if it can't."""
         match value:
             case Sym() | ObjectV():
                 return value
             case Composite(items):
-                parts = [part for item in items if (part := self._anywhere(item)) is not None]
+                parts = [part for item in items if (part := self.anywhere(item)) is not None]
                 return value.of(parts) if len(parts) == len(items) else None
             case Ref() | InstanceRef():
                 return self._emptied(value, {})
+            case UnionV(options):
+                found = [(guard, self.anywhere(one)) for guard, one in options]
+                there = [(guard, one) for guard, one in found if one is not None]
+                return union(there) if len(there) == len(found) else None
             case _:
                 return None
 
