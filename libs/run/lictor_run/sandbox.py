@@ -262,6 +262,8 @@ def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
     class, which nobody finds by its name."""
 
     def made(cls: type) -> type:
+        if cls.__module__ != NAME:
+            raise TypeError("only classes of the program can become dataclasses")
         cls.__annotations__ = dict.fromkeys(inspect.get_annotations(cls), object)
         return cast(type, dataclasses.dataclass(cls, **options))
 

@@ -6,11 +6,12 @@ What a field holds is what was given, whatever its annotation says: Python does 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from lictor_ir.terms import TRUE
+from lictor_ir.terms import FALSE, TRUE
+from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.loop_summaries import one_held
-from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     SCALARS,
     ContainerItem,
@@ -31,6 +32,8 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.refusals import Raises, refuse
 
 Instance = InstanceV | InstanceRef
+_WITHOUT: Final = (Kind.NONE, *NUMERIC, Kind.STR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET)
+"""Kinds that nobody can give an attribute."""
 
 
 def construct(
@@ -96,22 +99,26 @@ def assign(machine: Machine, owner: SymbolicValue, name: str, value: SymbolicVal
     """`instance.name = value`, whatever the owner may be."""
     cases = machine.cases(owner)
 
+    def one_of(at: int) -> SymbolicValue:
+        try:
+            _assign(machine, cases[at][1], name, value)
+        except Raises as problem:
+            if len(cases) == 1:
+                always_raises(problem)
+            machine.require(FALSE, f"no {problem.error}: {problem.message}")
+        return value
+
     def run(at: int) -> SymbolicValue:
-        guard, one = cases[at]
         if at + 1 == len(cases):
-            _assign(machine, one, name, value)
-            return value
-
-        def this() -> SymbolicValue:
-            _assign(machine, one, name, value)
-            return value
-
-        return machine.fork(guard, this, lambda: run(at + 1))
+            return one_of(at)
+        return machine.fork(cases[at][0], lambda: one_of(at), lambda: run(at + 1))
 
     run(0)
 
 
 def _assign(machine: Machine, owner: SymbolicValue, name: str, value: SymbolicValue) -> None:
+    if kind_of(machine, owner) in _WITHOUT:
+        raise Raises("AttributeError", f"{described(owner)} has no attribute {name!r}")
     if not isinstance(owner, Instance):
         refuse(
             "assign.target",

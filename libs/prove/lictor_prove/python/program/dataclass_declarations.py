@@ -48,6 +48,8 @@ _INSTEAD: Final = {
     "eq": "Compare fields.",
     "unsafe_hash": "Write frozen=True.",
 }
+_LOOKED_UP: Final = ("NotImplemented", "hash", "super", "type")
+"""What the methods that Python writes look up in the module of the class."""
 _FACTORIES: Final = ("list", "dict", "set")
 
 
@@ -80,6 +82,14 @@ def read_dataclass(
             (node.bases or [keyword.value for keyword in node.keywords])[0],
         )
     _check_name(node.name, node)
+    for name in _LOOKED_UP:
+        if name in names:
+            refuse(
+                "dataclass.name",
+                f"the module binds {name}, and what Python writes for a dataclass would use it",
+                "Rename it.",
+                node,
+            )
     fields: list[DataField] = []
     methods: dict[str, FunctionV] = {}
     for statement in node.body:
