@@ -138,7 +138,10 @@ def _options(node: ast.ClassDef, resolve: Resolve) -> dict[str, bool]:
             "dataclass.decorator",
             "a dataclass has one decorator",
             "Leave the others out.",
-            next(each for each in node.decorator_list if not _is(each, "dataclass", resolve)),
+            next(
+                (each for each in node.decorator_list if not _is(each, "dataclass", resolve)),
+                node.decorator_list[1],
+            ),
         )
     (decorator,) = node.decorator_list
     if not isinstance(decorator, ast.Call):
