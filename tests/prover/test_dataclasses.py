@@ -257,6 +257,39 @@ SAME = {
             send_copies("a", each)
         pay("a", len(some))
     """,
+    "comprehensions inside each other": """
+        some = [[Line(name) for name in names()] for user in users() if user.active]
+        for lines in some:
+            for line in lines:
+                line.amount += 1
+        for lines in some:
+            for line in lines:
+                pay(line.name, line.amount)
+        book = {user.name: [Line(user.email)] for user in users()}
+        for name, lines in book.items():
+            lines[0].tags.append(name)
+            lines.append(Line("last"))
+        for lines in book.values():
+            send_copies(lines[0].name, lines[0].tags)
+        pay("a", sum(len(lines) for lines in book.values()))
+        found = list(Line(user.name, user.age) for user in users() if user.age > 0)
+        for line in sorted(found, key=lambda line: line.amount):
+            line.amount = -1
+            pay(line.name, len(found))
+    """,
+    "instances that hold their like": """
+        first = Pair(0.5)
+        chain = first
+        for user in users():
+            chain = Pair(1.5, chain)
+        while chain is not None:
+            pay("a", 1 if chain.left > 1 else 2)
+            chain.left = 0.25
+            chain = chain.right
+        pay("b", 1 if first.left < 1 else 2)
+        first.right = first
+        pay("c", 1 if first.right.right is first else 2)
+    """,
     "comprehensions take the same instance": """
         a = Line("a")
         for line in [a for user in users()]:

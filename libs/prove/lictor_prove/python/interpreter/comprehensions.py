@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
 from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
 from lictor_prove.python.machine.control_paths import Frame, Key
@@ -206,12 +207,12 @@ def _sequence(
     value, kept = symbolic_round(machine, index, how.over, keep, body)
     if machine.declares_unknowns:
         value = _kept_objects(machine, node, SequenceV(how.over, index, value, kept), written)
-    made_of = SequenceV(how.over, index, value, kept)
+    items = SequenceV(how.over, index, value, kept)
     if machine.declares_unknowns:
-        made_of = with_picked(machine, made_of)
+        items = with_picked(machine, items)
         if isinstance(node, ast.ListComp):
-            return made(machine, "list", made_of)
-    return made_of if isinstance(node, ast.ListComp) else replace(made_of, kind="iterator")
+            return made(machine, "list", items)
+    return items if isinstance(node, ast.ListComp) else replace(items, kind="iterator")
 
 
 def _kept_objects(
@@ -228,7 +229,9 @@ def _kept_objects(
     state.made = written
     value = state.anywhere(items.item)
     assert value is not None
-    state.summaries = state.pooled(())
+    # How many are made, and for which items, decides what they hold together.
+    labels = made_of((items.over, items.keep), machine.inputs, machine.unknowns)
+    state.summaries = state.pooled(labels)
     machine.store.written.update(state.written(machine, rounds))
     return value
 

@@ -189,7 +189,7 @@ class LoopState:
     machine: Machine
     summaries: dict[Key, Summary] = field(default_factory=dict[Key, Summary])
     pools: dict[str, Ref] = field(default_factory=dict[str, Ref])
-    """By kind, the object that stands for all that rounds make and leave; of instances, by field."""
+    """By where it is made, the object that stands for all that rounds make there and leave; of instances, by field."""
     instances: dict[DataClass, InstanceRef] = field(default_factory=dict[DataClass, InstanceRef])
     """The instance that stands for all of its class that rounds make and leave."""
     started: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
@@ -201,7 +201,7 @@ class LoopState:
     going: Term = TRUE
     """What is known when a round begins after which the loop goes on."""
     escaped: dict[Key, str] = field(default_factory=dict[Key, str])
-    """The objects that it made and left somewhere, with their kinds; of instances, each field."""
+    """The objects that it made and left somewhere, by where they are made; of instances, each field."""
 
     # -- from values to templates ------------------------------------------------------------------
 
@@ -322,14 +322,16 @@ class LoopState:
         content = self.made.get(id_)
         if not isinstance(content, Content):
             raise NoSummary
-        self.escaped[id_] = content.kind
-        return self._all(content.kind, content.kind)
+        site = self.machine.sites[id_]
+        self.escaped[id_] = site
+        return self._all(content.kind, site)
 
     def _all(self, kind: str, what: str) -> Ref:
-        """The object that holds all of that kind."""
+        """The object that holds all of those."""
         if what not in self.pools:
             machine = self.machine
             ref = self.pools[what] = machine.make(kind, ())
+            machine.sites[ref.id] = what
             machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
         return self.pools[what]
 
@@ -926,38 +928,43 @@ def _has_hole(value: SymbolicValue) -> bool:
     )
 
 
-def _flowing(machine: Machine, value: SymbolicValue | Content) -> list[Term]:
+def _flowing(
+    machine: Machine, value: SymbolicValue | Content, seen: frozenset[int] = frozenset()
+) -> list[Term]:
     if isinstance(value, Content):
         held = value.held
         if isinstance(held, SequenceV):
-            return _told(machine, held)
+            return _told(machine, held, seen)
         return [
             term
             for entry in held
             for term in (
                 entry.present,
-                *_told(machine, entry.value),
-                *(() if entry.key is None else _told(machine, entry.key)),
+                *_told(machine, entry.value, seen),
+                *(() if entry.key is None else _told(machine, entry.key, seen)),
             )
         ]
-    return _told(machine, value)
+    return _told(machine, value, seen)
 
 
-def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
-    """What flows into it; nothing flows into functions and the like."""
+def _told(machine: Machine, value: SymbolicValue, seen: frozenset[int] = frozenset()) -> list[Term]:
+    """What flows into it; nothing flows into functions and the like. `seen`: the objects around, which it may hold."""
     match value:
         case UnionV(options):
-            return [term for guard, one in options for term in (guard, *_told(machine, one))]
+            return [term for guard, one in options for term in (guard, *_told(machine, one, seen))]
         case Composite(items):
-            return [term for item in items for term in _told(machine, item)]
-        case InstanceRef():
-            is_there = value.id in machine.bags or all(map(machine.store.get, value.keys))
+            return [term for item in items for term in _told(machine, item, seen)]
+        case InstanceRef(id_) | Ref(id_) if id_ in seen:
+            return []
+        case InstanceRef(id_):
+            is_there = id_ in machine.bags or all(map(machine.store.get, value.keys))
             fields = machine.fields(value) if is_there else ()
-            return [term for each in fields for term in _told(machine, each)]
+            return [term for each in fields for term in _told(machine, each, seen | {id_})]
         case SequenceV():
-            return [value.over, value.keep, *_told(machine, value.item)]
+            return [value.over, value.keep, *_told(machine, value.item, seen)]
         case Ref(id_):
-            return _flowing(machine, machine.stored(value)) if machine.store.get(id_) else []
+            is_there = machine.store.get(id_) is not None
+            return _flowing(machine, machine.stored(value), seen | {id_}) if is_there else []
         case Sym() | ObjectV():
             return list(flows(machine, value))
         case _:

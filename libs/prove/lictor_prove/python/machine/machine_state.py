@@ -148,6 +148,8 @@ class Machine:
         one of them may hold."""
         self.bags: dict[int, Mapping[str, Ref]] = {}
         """Of instances that stand for many, the lists of what their fields hold."""
+        self.sites: dict[int, str] = {}
+        """Where in the program an object is made."""
         self.sorted: set[int] = set()
         """Lists that are being sorted."""
         self.frozen: set[int] = set()
@@ -450,9 +452,11 @@ class Machine:
         found = self.store.get((frame, name))
         return found if isinstance(found, SymbolicValue) else UNBOUND
 
-    def make(self, kind: str, entries: Iterable[ContainerItem]) -> Ref:
-        """A new list, dict or set."""
+    def make(self, kind: str, entries: Iterable[ContainerItem], part: str = "") -> Ref:
+        """A new list, dict or set; `part`: which one, where an expression makes several."""
         ref = Ref(self.fresh_id())
+        place = (getattr(self.at, "lineno", 0), getattr(self.at, "col_offset", 0))
+        self.sites[ref.id] = f"{kind} {place} {part}"
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
             kept(entry.value)

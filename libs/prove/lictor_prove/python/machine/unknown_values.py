@@ -115,6 +115,11 @@ def _is_made(machine: Machine, label: str) -> bool:
 
 def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
     """Every term that flows into something that is computed from these values."""
+    return _flows(machine, values, set())
+
+
+def _flows(machine: Machine, values: Iterable[SymbolicValue], seen: set[int]) -> Iterator[Term]:
+    """`seen`: the objects that were looked into; one may hold itself."""
     for value in values:
         match value:
             case Sym(term) | ObjectV(term=term):
@@ -123,27 +128,31 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
                         machine.fragile.add(term)
                     yield term
             case Composite(items):
-                yield from flows(machine, *items)
-            case InstanceRef():
+                yield from _flows(machine, items, seen)
+            case InstanceRef(id_) | Ref(id_) if id_ in seen:
+                pass
+            case InstanceRef(id_):
                 machine.step()
-                yield from flows(machine, *machine.fields(value))
+                seen.add(id_)
+                yield from _flows(machine, machine.fields(value), seen)
             case UnionV(options):
                 for guard, option in options:
                     yield guard
-                    yield from flows(machine, option)
+                    yield from _flows(machine, [option], seen)
             case SequenceV():
                 yield value.over
                 yield value.keep
-                yield from flows(machine, value.item)
+                yield from _flows(machine, [value.item], seen)
             case OnceV(items):
-                yield from _held(machine, items)
-            case Ref():
+                yield from _held(machine, items, seen)
+            case Ref(id_):
                 machine.step()
                 held = machine.stored(value).held
+                seen.add(id_)
                 if isinstance(held, SequenceV):
-                    yield from flows(machine, held)
+                    yield from _flows(machine, [held], seen)
                 else:
-                    yield from _held(machine, held)
+                    yield from _held(machine, held, seen)
             case RangeV():
                 pass
             case _:
@@ -154,12 +163,12 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
                 )
 
 
-def _held(machine: Machine, items: Iterable[ContainerItem]) -> Iterator[Term]:
+def _held(machine: Machine, items: Iterable[ContainerItem], seen: set[int]) -> Iterator[Term]:
     for item in items:
         yield item.present
-        yield from flows(machine, item.value)
+        yield from _flows(machine, [item.value], seen)
         if item.key is not None:
-            yield from flows(machine, item.key)
+            yield from _flows(machine, [item.key], seen)
 
 
 def within(index: Term, length: Term) -> Term:

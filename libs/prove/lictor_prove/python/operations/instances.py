@@ -60,7 +60,7 @@ def construct(
     for each in made.fields:
         value = given.get(each.name, each.default)
         if value is None and each.factory:
-            value = machine.make(each.factory, ())
+            value = machine.make(each.factory, (), each.name)
         if value is None:
             raise Raises("TypeError", f"{made.name} is not given {each.name!r}")
         values.append(value)
@@ -127,9 +127,9 @@ def _assign(machine: Machine, owner: SymbolicValue, name: str, value: SymbolicVa
         )
     made = owner.made
     if made.is_frozen:
-        refuse(
-            "dataclass.frozen",
-            f"{made.name} is frozen: Python raises FrozenInstanceError",
+        raise Raises(
+            "FrozenInstanceError",
+            f"{made.name} is frozen",
             f"Make a new one: dataclasses.replace(…, {name}=…), or leave frozen=True out.",
         )
     if made.place(name) is None:
