@@ -34,6 +34,18 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "ls": ("<ls=ls> = []", "<ls=ls> = [[]]", '<ls=ls> = [["a"], []]'),
     "b": ("<b=b> = None",),
+    "line": (
+        '<line=line> = Line("a")',
+        '<line=line> = Line("a", number())',
+        '<line=line> = Line(name=lookup("a"), tags=names())',
+    ),
+    "lines": (
+        "<lines=lines> = []",
+        '<lines=lines> = [Line("a"), Line("b", 2)]',
+        "<lines=lines> = [Line(u.name, u.age) for u in users()]",
+    ),
+    "book": ("<book=book> = {}", '<book=book> = {"a": Line("a")}'),
+    "key": ('<key=key> = Key("a")', '<key=key> = Key(lookup("a"), number())'),
 }
 """State that a loop may carry, and what it is at first."""
 
@@ -47,6 +59,9 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         '(min(<xs>) if <xs> else "a")', 'max(<xs>, default="b")', '(<ls>[0][0] if <ls> and <ls>[0] else "c")',
         "(<rs>[0].email if <rs> else <str>)", '(<g>["a"][0] if "a" in <g> and <g>["a"] else <str>)',
         "next((u.email for u in <rs> if u.active), <str>)", 'next((x for x in <xs> if x != <t>), "b")',
+        "<line>.name", "<line>.name", "(<lines>[0].name if <lines> else <str>)", "str(<key>)", "repr(<line>)[:9]",
+        '(<line>.tags[0] if <line>.tags else "c")', "<key>.name", 'asdict(<key>)["name"]', "f\"{<line>}\"",
+        '(max(<lines>, key=lambda l: l.amount).name if <lines> else "d")',
         "<str>[:2]", "bob()", '"%s/%s" % (<t>, <n>)', '(<xs>.pop() if <xs> else "d")', 'repr(<d>)[:3]',
         '(<gs>[<str>][0] if <gs>[<str>] else "e")', '", ".join(<gs>[<str>])',
         'f"{<c>[<str>]}/{len(<c>)}"', "str(<c>)[:3]",
@@ -63,6 +78,10 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "sum(u.age for u in <rs>)", "min(<int>, 3)", "max(0, min(<int>, 5))", "(<int> + <int>)", "(<int> - 1)",
         "<int> // 2", "<int> % 3", "(<b>.age if <b> is not None else 0)", "sum(<ns>)", "max(<ns>, default=0)",
         "(<ns>[-1] if <ns> else 4)", "number()", 'balance("a")', "abs(<int>)", "round(<int> / 3)", "int(<bool>)",
+        "<line>.amount", "<line>.amount", "<key>.at", "sum(l.amount for l in <lines>)", "len(<lines>)",
+        "len(<line>.tags)",
+        "<line>.add(<int>)", "max((l.amount for l in <lines>), default=0)", "(<lines>[-1].amount if <lines> else 3)",
+        "len({<key>, Key(<str>)})", "{<key>: 1}.get(Key(<str>, <int>), 2)",
         "<xs>.count(<str>)", "sum(1 for u in <rs> if u.active)", 'len(<g>.get("a", []))', "len(<str>)",
         "max((u.age for u in <rs> if u.active), default=0)",
         'int("7")', "(<int> * <int>)", "(<int> if <bool> else <int>)", "len([u for u in <rs> if u.age > <n>])",
@@ -76,6 +95,9 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<c> == {}",
         "isinstance(<c>, dict)", '"k" in <deep>[<str>]', "any(<c>[x] for x in <xs>)", "<c> == <d>",
         "0 < <int> <= 5", "<order>.approved", "<int> < <int>", "<str>.startswith(\"a\")", "len(<xs>) < 2",
+        "<line> == <line>", "<line> is <line>", "<line> != Line(<str>)", "<line> in <lines>", "<lines>", "<line>",
+        "<key> == Key(<str>, <int>)", "isinstance(<line>, Line)", "<key> == <line>", "<key> in [Key(<str>)]",
+        "<lines> == [<line>]", "<line> is None",
         "<row>.email != <t>", "<seen>", "<rs>", "<str>.isdigit()", "<str> < <str>",
     ),
     "rows": (
@@ -113,6 +135,11 @@ EFFECTS: Final = (
     "for <k=k>, h in <deep>.items():\n    for m, <v=v> in h.items():\n        pay(m, <v>)",
     "for <k=k> in <deep>:\n    pay(<k>, <deep>[<k>][\"k\"])",
     "for h in <ls>:\n    send_copies(\"a\", h)",
+    "for <line=h> in <lines>:\n    pay(<line>.name, <line>.amount)",
+    "for <line=h> in sorted(<lines>, key=lambda l: (l.amount, l.name)):\n    send_copies(<line>.name, <line>.tags)",
+    "for <k=k>, <line=h> in <book>.items():\n    pay(<k>, <line>.amount)", "send_email(<line>.name, <line>.name)",
+    "for <line=h> in <book>.values():\n    pay(<line>.name, <line>.amount)", "pay(<key>.name, <key>.at)",
+    "log(str(<line>))", "pay(<line>.name, <line>.amount)",
     "if <n> == 0:\n    send_email(<str>, <str>)", "if <f>:\n    send_email(<str>, <str>)",
 )  # fmt: skip
 
@@ -150,6 +177,27 @@ CHANGES: Final = (
     "<rs=rs> = <rows>", "note(<xs>, <str>)", "<t=t> = note(<xs>, <str>)", "<row>, <row> = <row>, <row>",
     "<xs=xs> = (<xs> if <bool> else <xs>)", "p = (<xs>, <n>)\np[0].append(<str>)",
     "<row=r> = max(<rs>, key=lambda u: u.age) if <rs> else <row>",
+    "<line>.amount += <int>", "<line>.amount = <int>", "<line>.name = <str>", "<line>.tags.append(<str>)",
+    "<line>.tags += [<str>]", "<line>.tags = <xs>", "<lines>.append(<line>)",
+    "<lines>.append(Line(<row>.name, <row>.age))",
+    "<lines>.append(Line(<row>.name, <int>))", "<lines>.append(Line(<str>, tags=<xs>))",
+    "if <lines>:\n    <lines>[-1].amount += 1", "for <line=h> in <lines>:\n    <line>.amount += <int>",
+    "for <line=h> in <lines>:\n    <line>.tags.append(<str>)", "<book>[<row>.name] = Line(<row>.name)",
+    "<book>[<str>] = <line>", "<book>.setdefault(<row>.name, Line(<row>.name)).amount += <int>",
+    "if <row>.name not in <book>:\n    <book>[<row>.name] = Line(<row>.name)\n<book>[<row>.name].amount += <row>.age",
+    "for <line=h> in <book>.values():\n    <line>.amount = <int>", "<line=line> = <line>", "<line=line> = Line(<str>)",
+    "<line=line> = replace(<line>, amount=<int>)", "<line>.add(<int>)", "bump(<line>, <int>)",
+    "<line=h> = bump(<line>, 1)",
+    "<line=h> = (<line> if <bool> else Line(<str>))",
+    "<line=h> = (<line> if <bool> else <line>)\n<line>.amount = <int>",
+    "<line>.amount, <t> = <int>, <str>", "<lines=lines> = <lines>", "<lines=lines> = [<line>, <line>]",
+    "<lines=lines> = sorted(<lines>, key=lambda l: l.name)", "<lines>.sort(key=lambda l: l.amount)",
+    "if <lines>:\n    <line=h> = <lines>[0]", "if <lines>:\n    <line=h> = <lines>.pop()",
+    "<key=key> = Key(<str>, <int>)",
+    "<key=key> = replace(<key>, at=<int>)", "<line=h> = <book>.get(<str>, <line>)",
+    "<line> = Line(<row>.name, <row>.age)",
+    "<lines=lines> = [l for l in <lines> if l.amount > <int>]", "<line> = <line>",
+    "for <line>.amount in range(2):\n    pass",
 )  # fmt: skip
 """What is done to state, also through a second name for it."""
 
@@ -173,6 +221,35 @@ LEAVING: Final = (
     "if <bool>:\n    continue", "if <bool>:\n    break", "if <str> in <seen>:\n    continue", "break",
     "if <bool>:\n    return", "if <n> >= 2:\n    break", "if <row>.active:\n    @\n    break", "continue",
 )  # fmt: skip
+
+CLASSES: Final = (
+    "from dataclasses import asdict, dataclass, field, replace",
+    "",
+    "",
+    "<options>",
+    "class Line:",
+    "    name: str",
+    "    amount: int = 0",
+    "    tags: list[str] = field(default_factory=list)",
+    "",
+    "    def add(self, more):",
+    "        <change>",
+    "        return self.amount + more",
+    "",
+    "",
+    "@dataclass(frozen=True)",
+    "class Key:",
+    "    name: str",
+    "    at: int = 1",
+    "",
+    "",
+    "def bump(line, more):",
+    "    <bump>",
+    "    return line",
+    "",
+    "",
+)
+"""What programs may declare. Where nothing is assigned, instances are values."""
 
 Known = dict[str, list[str]]
 """The names of each kind that are bound."""
@@ -204,6 +281,16 @@ class Work(Oddities):
         if any("note(" in line for line in lines):
             noted = ("def note(into, value):", "    into.append(value)", "    return value", "")
             lines = [*noted, *lines]
+        if any(name in line for line in lines for name in ("Line(", "Key(")):
+            filled = {
+                "<options>": self.pick(("@dataclass", "@dataclass(slots=True)")),
+                "<change>": self.pick(("self.amount += more", "pass")),
+                "<bump>": self.pick(('line.tags.append("x")', "line.amount += more", "pass")),
+            }
+            declared = "\n".join(CLASSES)
+            for place, text in filled.items():
+                declared = declared.replace(place, text)
+            lines = [*declared.split("\n"), *lines]
         return "\n".join(lines) + "\n"
 
     def _block(self, known: Known, depth: int, loops: int, count: int) -> None:

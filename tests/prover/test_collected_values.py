@@ -235,10 +235,12 @@ BROKEN = {
         "        other.append(6)\n"
         '    pay("a", one[-1])\n',
     ),
-    "a list that its comprehension changes": (
+    "a list that the loop changes that collects it": (
         "each_at_most(5)",
-        "    one = [3]\n"
-        '    pairs = [[one.append(6), one] for _ in orders("a")]\n'
+        "    one, pairs = [3], []\n"
+        '    for _ in orders("a"):\n'
+        "        one.append(6)\n"
+        "        pairs.append([one])\n"
         '    pay("a", one[-1] if pairs else 5)\n',
     ),
     "a list of lists that shares one with another": (

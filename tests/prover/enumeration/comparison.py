@@ -53,6 +53,8 @@ class Combination:
             lines.append("from collections import defaultdict")
         if _named("Own", body):
             lines += ["from lictor_layer import Row", "", "class Own(Row):", "    text: str", ""]
+        if _named("Cold", body) or _named("Warm", body):
+            lines += ["from dataclasses import dataclass", "", *_DATACLASSES]
         if _named("helper", body):
             lines += ["def helper():", "    return 1", ""]
         lines += ["def main() -> None:", *(f"    {line}" for line in self.body)]
@@ -70,6 +72,10 @@ class Combination:
         return "\n".join((*imports, self.text))
 
 
+_DATACLASSES = (
+    *("@dataclass(frozen=True)", "class Cold:", "    text: str", "    count: int = 1", ""),
+    *("@dataclass", "class Warm:", "    text: str", "    count: int = 1", ""),
+)
 _MEMBERS = {"effects": PARAMETERS, "schemas": SCHEMAS, "constants": CONSTANTS}
 
 

@@ -105,6 +105,22 @@ def _either(type_: type, one: str, other: str) -> Operand:
     return Operand("either", text, type_)
 
 
+@dataclass(frozen=True)
+class Cold:
+    """Like the frozen dataclass of enumerated programs."""
+
+    text: str
+    count: int = 1
+
+
+@dataclass
+class Warm:
+    """Like the one whose fields are assigned."""
+
+    text: str
+    count: int = 1
+
+
 def _function() -> None:
     """Stands for functions of programs."""
 
@@ -147,6 +163,13 @@ OPERANDS: tuple[Operand, ...] = (
     *_of("range", range, "range(a_count())", "range(a_count(), 3)", passable=False),
     *_of("row", PairRow, "a_row()", 'PairRow(text="a", count=1, flag=True, size=1.5)'),
     *_of("row", WiderRow, "a_wider_row()"),
+    *_of(
+        "dataclass", Cold, 'Cold("a")', "Cold(a_str(), an_int())", "Cold(1.5, [1])", passable=False
+    ),
+    *_of("dataclass", Warm, 'Warm("a")', "Warm(a_str(), count=a_bool())", passable=False),
+    Operand("dataclass", "", Warm, '{name} = Warm("a")\n{name}.count = an_int()', passable=False),
+    _either(Warm, 'Warm("a", 2)', "None"),
+    *_of("class of the program", type, "Cold", "Warm", passable=False),
     *_of("row class", type(PairRow), "PairRow", "Own", passable=False),
     *_of("enum", enum.Enum, "RED", passable=False),
     *_of("enum", enum.IntEnum, "ONE", "ZERO", passable=False),
@@ -195,7 +218,8 @@ def arguments() -> tuple[Operand, ...]:
         "None", "True", "a_bool()", "0", "1", "-1", "an_int()", "1.5", "a_float()", '""', '"a"',
         "a_str()", '("a", 1)', "[1]", '["b", "a"]', "strs()", '{"a": 1}', "{1}", "defaultdict(int)", "range(3)",
         "range(a_count())", "a_row()", "ONE", "ANN", "(lambda: 1)", 're.compile("a+")',
-        '{"a": 1}.keys()', "reversed([1, 2])", '("a" if a_bool() else None)', "PairRow", "math",
+        '{"a": 1}.keys()', "reversed([1, 2])", 'Cold("a")',
+        "Warm(a_str(), count=a_bool())", '("a" if a_bool() else None)', "PairRow", "math",
     )  # fmt: skip
     known = {each.text: each for each in OPERANDS}
     return tuple(known[text] for text in chosen)

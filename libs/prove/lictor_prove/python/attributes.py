@@ -20,6 +20,8 @@ from lictor_prove.python.machine.control_paths import Store
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    InstanceRef,
+    InstanceV,
     MethodV,
     ObjectV,
     PatternV,
@@ -33,6 +35,7 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import (
     builtin_functions,
     format_strings,
+    instances,
 )
 from lictor_prove.python.operations import container_methods as held
 from lictor_prove.python.operations import string_methods as text
@@ -75,6 +78,8 @@ Attribute = Method | NamingMethod | Value
 def attribute(machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
     """`owner.name`."""
     kind = kind_of(machine, owner)
+    if isinstance(owner, InstanceV | InstanceRef):
+        return instances.attribute(machine, owner, name)
     if isinstance(owner, BuiltinV) and (held := unknown_members.of_class(owner, name)) is not None:
         return held
     if isinstance(owner, ObjectV):

@@ -32,10 +32,13 @@ from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
     ColumnV,
     ContractV,
+    DataClassV,
     ErrorV,
     ForeignV,
     FunctionV,
     Hole,
+    InstanceRef,
+    InstanceV,
     LanguageV,
     LiteralV,
     MatchV,
@@ -100,6 +103,9 @@ class Kind(StrEnum):
     METHOD = "method"
     MODULE = "module"
     ROW_CLASS = "row class"
+    INSTANCE = "instance"
+    """Of a dataclass of the program."""
+    DATACLASS = "dataclass"
     CONTRACT = "contract"
     """A contract, or another name that stands in guarantees only."""
     COLUMN = "column"
@@ -147,6 +153,7 @@ OPEN: Final = frozenset(
         Kind.ROW,
         Kind.CLASS,
         Kind.ROW_CLASS,
+        Kind.DATACLASS,
         Kind.CONTRACT,
         Kind.COLUMN,
         Kind.EFFECT,
@@ -268,6 +275,9 @@ def kind_of(machine: Machine, value: SymbolicValue) -> Kind:
 
 KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     TupleV: Kind.TUPLE,
+    InstanceV: Kind.INSTANCE,
+    InstanceRef: Kind.INSTANCE,
+    DataClassV: Kind.DATACLASS,
     RangeV: Kind.RANGE,
     PatternV: Kind.PATTERN,
     MatchV: Kind.MATCH,

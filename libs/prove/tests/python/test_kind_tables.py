@@ -11,6 +11,7 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
@@ -36,6 +37,10 @@ from lictor_prove.python.kinds import KINDS, OPEN, Kind, kind_of, kind_of_type
 from lictor_prove.python.machine.machine_state import Hooks, Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    Composite,
+    DataClass,
+    InstanceRef,
+    InstanceV,
     MatchV,
     OnceV,
     PatternV,
@@ -56,6 +61,14 @@ from lictor_prove.python.operations import (
     iterator_builtins,
     subscripts,
 )
+
+
+@dataclass
+class Line:
+    """A dataclass of a program."""
+
+    amount: int
+
 
 UserRow = row_class("UserRow", {"email": str})
 VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
@@ -89,6 +102,8 @@ VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.METHOD: (lambda: "a".upper, lambda: [].append),
     Kind.MODULE: (lambda: math,),
     Kind.ROW_CLASS: (lambda: UserRow,),
+    Kind.INSTANCE: (lambda: Line(1), lambda: Line(0)),
+    Kind.DATACLASS: (lambda: Line,),
 }
 """What a value of each kind is in Python; of the other kinds nothing can be said."""
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -223,6 +238,7 @@ def test_what_is_always_true_is() -> None:
 
 MACHINE = Machine(cast(Hooks, None))
 N = Sym(var("n", INT))
+EMPTY = DataClass("Empty", (), is_frozen=False, is_assigned=False, methods={})
 EXACT: dict[Kind, list[SymbolicValue]] = {
     Kind.BOOL: [known(True)],
     Kind.INT: [known(1), N],
@@ -233,7 +249,7 @@ EXACT: dict[Kind, list[SymbolicValue]] = {
         SequenceV(N.term, var("i", INT), N, TRUE),
     ],
     Kind.RANGE: [RangeV(range(3)), iterator_builtins.make_range(MACHINE, [N], {})],
-    Kind.DEFAULTDICT: [MACHINE.make("defaultdict", (), BuiltinV("int"))],
+    Kind.DEFAULTDICT: [MACHINE.make("defaultdict", (), factory=BuiltinV("int"))],
     Kind.FROZENSET: [MACHINE.make("frozenset", ())],
     Kind.ITERATOR: [
         OnceV((), ()),
@@ -246,6 +262,7 @@ EXACT: dict[Kind, list[SymbolicValue]] = {
     Kind.BUILTIN: [BuiltinV("len"), BuiltinV("math.floor")],
     Kind.PATTERN: [PatternV("a")],
     Kind.MATCH: [MatchV(None)],
+    Kind.INSTANCE: [InstanceV((), EMPTY), InstanceRef(1, EMPTY)],
 }
 TYPES: dict[Type, Kind] = {
     NONE: Kind.NONE,
@@ -275,7 +292,8 @@ def test_types_have_their_exact_kind() -> None:
 def test_every_class_of_values_has_a_kind() -> None:
     by_value = {"Sym", "ObjectV", "Ref", "SequenceV", "OnceV", "BuiltinV", "Opaque"}
     told = {each.__name__ for each in KINDS}
-    assert {each.__name__ for each in SymbolicValue.__subclasses__()} == told | by_value
+    classes = {*SymbolicValue.__subclasses__(), *Composite.__subclasses__()}
+    assert {each.__name__ for each in classes} - {"Composite"} == told | by_value
 
 
 def test_a_constant_keeps_its_type() -> None:

@@ -402,6 +402,7 @@ _EXACT: Final = (
     *("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "math.floor", "math.ceil"),
     *("math.trunc", "math.sqrt", "re.match", "re.fullmatch", "re.search", "re.compile"),
     "collections.defaultdict",
+    *("dataclasses.asdict", "dataclasses.dataclass", "dataclasses.field", "dataclasses.replace"),
 )
 
 

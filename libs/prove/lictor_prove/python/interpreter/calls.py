@@ -17,8 +17,11 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     ContractV,
+    DataClassV,
     ForeignV,
     FunctionV,
+    InstanceRef,
+    InstanceV,
     LanguageV,
     LiteralV,
     MethodV,
@@ -30,7 +33,7 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
     described,
 )
-from lictor_prove.python.operations import builtin_functions
+from lictor_prove.python.operations import builtin_functions, instances
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.operations.unknown.containers import is_unknown
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
@@ -104,6 +107,10 @@ def _call(
             return machine.hooks.call_trusted(machine, target, args, _unique(keywords))
         case BuiltinV(name):
             return builtin_functions.call(machine, name, args, _unique(keywords))
+        case DataClassV(made):
+            return instances.construct(machine, made, args, _unique(keywords))
+        case MethodV(InstanceV() | InstanceRef() as owner, name):
+            return inline(machine, owner.made.methods[name], [owner, *args], keywords)
         case MethodV():
             return attributes.call(machine, function, args, _unique(keywords))
         case SchemaV():

@@ -37,6 +37,8 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     UNBOUND,
     Content,
+    DataClass,
+    InstanceRef,
     Ref,
     SequenceV,
     SymbolicValue,
@@ -240,6 +242,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
     leaving = frozenset[str]()
     summaries: dict[Key, Summary] = {}
     pools: dict[str, Ref] = {}
+    instances: dict[DataClass, InstanceRef] = {}
     for number in range(MAX_PASSES):
         mark = machine.mark()
         machine.at = node
@@ -259,6 +262,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             machine,
             summaries,
             pools,
+            instances,
         )
         known = node in machine.left_by_error
         left, found = _pass(machine, loop, state, over)
@@ -392,17 +396,7 @@ def _summaries(
                 found[key] = state.summary(key, before, [value], labels)
         elif key[0] <= state.base:
             found[key] = state.summary(key, UNBOUND if before is None else before, [value], labels)
-    looked: set[int] = set()
-    while (escaped := set(state.escaped)) != looked or any(
-        ref.id not in found for ref in state.pools.values()
-    ):
-        looked = escaped
-        for kind, ref in list(state.pools.items()):
-            before = store.get(ref.id)
-            assert before is not None
-            held = [left[each] for each in looked if state.escaped[each] == kind]
-            found[ref.id] = state.summary(ref.id, before, [left.get(ref.id, before), *held], labels)
-    return found
+    return {**found, **state.pooled(labels)}
 
 
 def _unchanged(loop: ListLoop | ConditionLoop, left: dict[Key, SymbolicValue | Content]) -> None:

@@ -21,6 +21,7 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     Content,
+    FieldKey,
     Ref,
     SymbolicValue,
     TupleV,
@@ -28,7 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.machine.unknown_values import maybe_raised
-from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations import container_contents, instances, subscripts
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
@@ -80,6 +81,8 @@ def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> N
                 "Build a new list: xs[:1] + [x] + xs[2:].",
                 target,
             )
+        case ast.Attribute(value=owner, attr=name):
+            instances.assign(machine, machine.evaluate(owner), name, value)
         case _:
             refuse(
                 "assign.target",
@@ -194,7 +197,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
 def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
     if isinstance(how, UnknownItems):
-        run_unknown(machine, node, how)
+        _run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
@@ -232,9 +235,7 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
-    """A `for` statement over a list of unknown length, which is evaluated."""
-
+def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
     def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
 
@@ -321,9 +322,11 @@ def _untouched(machine: Machine, target: Target) -> None:
     assert below is not None
     for written in (machine.store.since(target.store), *(one.written for one in target.exits)):
         for key, value in written.items():
-            if isinstance(value, Content) and below.get(key) is not None:
+            if isinstance(value, Content) or isinstance(key, FieldKey):
+                if below.get(key) is None:
+                    continue
                 refuse(
                     "loop.mutation",
-                    "the loop runs an unknown number of times, and changes a container from outside of it",
+                    "this runs an unknown number of times, and changes a container or an instance from outside of it",
                     "Make the calls in the loop itself instead of collecting for later.",
                 )

@@ -23,7 +23,12 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     described,
 )
-from lictor_prove.python.operations import container_methods, container_operators, subscripts
+from lictor_prove.python.operations import (
+    container_methods,
+    container_operators,
+    instances,
+    subscripts,
+)
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.unknown.containers import is_unknown
@@ -90,6 +95,14 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
                 subscripts.assign(machine, container, at, value)
             except Raises as problem:
                 always_raises(problem)
+        case ast.Attribute(value=owner, attr=attribute):
+            instance = machine.evaluate(owner)
+            held = machine.each(
+                instance, lambda one: machine.hooks.attribute(machine, one, attribute)
+            )
+            right = machine.evaluate(node.value)
+            value = _changed(machine, node.op, held, right)
+            instances.assign(machine, instance, attribute, value)
         case _:
             refuse(
                 "assign.target",

@@ -12,8 +12,11 @@ from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
     Appended,
     BuiltinV,
+    Composite,
     ContainerItem,
     Content,
+    DataClassV,
+    InstanceRef,
     ModuleV,
     ObjectV,
     Poison,
@@ -104,14 +107,16 @@ def _one(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Symb
                 )
         case Ref(), Ref():
             return then if then.id == otherwise.id else None
-        case TupleV(), TupleV():
-            if len(then.items) == len(otherwise.items):
-                return TupleV(
-                    tuple(
-                        merge(condition, *pair)
-                        for pair in zip(then.items, otherwise.items, strict=True)
-                    )
+        case Composite(), Composite():
+            if type(then) is type(otherwise) and then.shape == otherwise.shape:
+                return then.of(
+                    merge(condition, *pair)
+                    for pair in zip(then.items, otherwise.items, strict=True)
                 )
+        case InstanceRef(), InstanceRef():
+            return then if then.id == otherwise.id else None
+        case DataClassV(), DataClassV():
+            return then if then.made is otherwise.made else None
         case (Unbound(), Unbound()) | (Poison(), Poison()):
             return then
         case (BuiltinV(one), BuiltinV(other)) | (ModuleV(one), ModuleV(other)):

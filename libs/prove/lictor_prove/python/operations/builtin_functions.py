@@ -21,8 +21,14 @@ from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     BuiltinV,
+    Composite,
     ContainerItem,
+    DataClass,
+    DataClassV,
     ErrorV,
+    InstanceRef,
+    InstanceV,
+    LanguageV,
     ObjectV,
     Ref,
     SequenceV,
@@ -41,6 +47,7 @@ from lictor_prove.python.operations import (
     container_methods,
     conversions,
     default_dicts,
+    instances,
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
@@ -279,18 +286,23 @@ def _unsortable(value: Any) -> bool:
 
 def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     wanted = args[1].items if isinstance(args[1], TupleV) else (args[1],)
-    names: set[str] = set()
+    names, classes = set[str](), set[DataClass]()
     for one in wanted:
+        if isinstance(one, DataClassV):
+            classes.add(one.made)
+            continue
         if not isinstance(one, BuiltinV) or one.name not in _TYPES:
             refuse(
                 "builtin.isinstance",
                 f"isinstance() is supported with {', '.join(sorted(_TYPES))}",
-                "Use one of these types.",
+                "Use one of these types, or a dataclass of the program.",
             )
         names.add(one.name)
 
     def of(value: SymbolicValue) -> SymbolicValue:
         kind = kind_of(machine, value)
+        if isinstance(value, InstanceV | InstanceRef):
+            return known(value.made in classes)
         if kind == Kind.JSON:
             return boolean(either_way(machine, "what JSON holds has no model", value))
         if kind in OPEN and kind not in _NO_INSTANCES:
@@ -320,7 +332,7 @@ _TYPES: Final = frozenset(
 )
 _BELOW: Final = {Kind.BOOL: Kind.INT, Kind.DEFAULTDICT: Kind.DICT}
 """Classes that are below another one."""
-_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
+_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS, Kind.DATACLASS)
 """Kinds whose values are certainly of none of these types."""
 
 
@@ -336,7 +348,7 @@ def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) 
         term
         for each in args
         for _, one in machine.cases(each)
-        if isinstance(one, ObjectV | TupleV | Ref)
+        if isinstance(one, ObjectV | Composite | Ref | InstanceRef)
         for term in flows(machine, one)
     )
     if any(term in machine.fragile for term in printed):
@@ -365,6 +377,8 @@ _FUNCTIONS: Final[Table] = {
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
     "collections.defaultdict": (1, 1, NO_KEYWORDS, default_dicts.make),
+    "dataclasses.replace": (1, 1, None, instances.replaced),
+    "dataclasses.asdict": (1, 1, NO_KEYWORDS, instances.as_dict),
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }
 
@@ -380,6 +394,8 @@ STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
     },
     "collections": {},
     "re": {},
+    # Before a class and in it; the module reads them there.
+    "dataclasses": {name: LanguageV(name) for name in ("dataclass", "field")},
     "string": {
         name: known(getattr(string, name))
         for name in (

@@ -22,6 +22,7 @@ from lictor_prove.python.kinds import (
 from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    InstanceRef,
     ObjectV,
     Ref,
     SequenceV,
@@ -90,12 +91,14 @@ _ZEROS: Final[dict[Type, Term]] = {INT: const(0), FLOAT: const(0.0), STR: const(
 
 ALWAYS_TRUE: Final = (
     Kind.ROW,
+    Kind.INSTANCE,
     Kind.PATTERN,
     Kind.MATCH,
     Kind.FUNCTION,
     Kind.TRUSTED,
     Kind.METHOD,
     Kind.ROW_CLASS,
+    Kind.DATACLASS,
 )
 TRUTH: Final[dict[Kind, Callable[[Machine, SymbolicValue], Term]]] = by_kind(
     {
@@ -138,6 +141,12 @@ def _is(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
             return unknown_members.either_way(machine, "what JSON holds has no model", other)
         if kind in _SINGLE and is_known(one) and another != Kind.ANY:
             return eq(as_term(one), as_term(other)) if kind == another else FALSE
+    if isinstance(left, InstanceRef) and isinstance(right, InstanceRef):
+        if left.id != right.id:
+            # One that stands for many is none of those that the program still has by another name.
+            return FALSE
+        if left.id not in machine.bags:
+            return TRUE
     refuse(
         "operator.is",
         "`is` is supported with None, True and False only",

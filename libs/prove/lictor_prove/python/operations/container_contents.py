@@ -11,6 +11,8 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
+    InstanceRef,
+    InstanceV,
     RangeV,
     Ref,
     SequenceV,
@@ -191,6 +193,12 @@ def term_of(machine: Machine, value: SymbolicValue) -> Term:
             return passed(machine, value)
         case UnionV():
             return chosen([(guard, term_of(machine, one)) for guard, one in machine.cases(value)])
+        case InstanceV() | InstanceRef():
+            refuse(
+                "argument.value",
+                f"{described(value)} can't be passed to a trusted function",
+                "Pass what its fields hold: each, or asdict(…).",
+            )
         case _:
             refuse(
                 "argument.value",

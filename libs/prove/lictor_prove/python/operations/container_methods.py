@@ -142,7 +142,7 @@ def copy(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
     """`copy()` of whatever it is."""
     ref = _ref(owner)
     held = container_contents.entries(machine, ref)
-    return machine.make(machine.content(ref).kind, held, machine.factories.get(ref.id))
+    return machine.make(machine.content(ref).kind, held, factory=machine.factories.get(ref.id))
 
 
 def reverse(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:

@@ -24,7 +24,10 @@ from lictor_prove.python.kinds import (
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge, union
 from lictor_prove.python.machine.symbolic_values import (
+    Composite,
     ContainerItem,
+    InstanceRef,
+    InstanceV,
     OnceV,
     RangeV,
     Ref,
@@ -255,7 +258,15 @@ def hashable(machine: Machine, value: SymbolicValue) -> None:
     cases = machine.cases(value)
     for _, one in cases:
         match one:
-            case TupleV(items):
+            case InstanceV(made=made) | InstanceRef(made=made) if not made.is_frozen:
+                if len(cases) == 1:
+                    raise Raises(
+                        "TypeError",
+                        f"{described(one)} can't be hashed: the dataclass is not frozen",
+                        "Write @dataclass(frozen=True), or use one of its fields.",
+                    )
+                _hashable(Kind.INSTANCE, described(one), certain=False)
+            case Composite(items):
                 for item in items:
                     hashable(machine, item)
             case Sym() if isinstance(one.type, TupleOf):
@@ -342,6 +353,8 @@ def _alike(one: SymbolicValue, other: SymbolicValue) -> bool:
                 one.type == other.type and one.type in (BOOL, INT, STR, NONE)
             )
         case TupleV(), TupleV():
+            return all(map(_alike, one.items, other.items))
+        case InstanceV(), InstanceV() if one.made is other.made:
             return all(map(_alike, one.items, other.items))
         case _:
             return False

@@ -43,7 +43,7 @@ def make(
                 "what this defaultdict makes of a missing key is outside the subset",
                 f"Write {', '.join(sorted(FACTORIES))}, or a lambda or helper without arguments.",
             )
-    return machine.make("defaultdict", (), factory)
+    return machine.make("defaultdict", (), factory=factory)
 
 
 def known_hits(machine: Machine, ref: Ref, key: SymbolicValue) -> list[tuple[Term, SymbolicValue]]:

@@ -18,6 +18,8 @@ from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
     ContainerItem,
     Content,
+    InstanceRef,
+    InstanceV,
     ObjectV,
     RangeV,
     Ref,
@@ -29,6 +31,7 @@ from lictor_prove.python.machine.symbolic_values import (
     boolean,
     described,
 )
+from lictor_prove.python.operations import instances
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.refusals import unmodelled
 
@@ -94,6 +97,18 @@ def _containers(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> 
             return eq(term_of(machine, left), term_of(machine, right))
 
 
+def _instances(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = (
+        each if isinstance(each, InstanceV | InstanceRef) else _cannot(left, right)
+        for each in (left, right)
+    )
+    # Instances of different classes are never equal, whatever their fields hold.
+    if one.made is not other.made:
+        return FALSE
+    machine.step()
+    return _items(machine, instances.values(machine, one), instances.values(machine, other))
+
+
 def _ranges(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     if not isinstance(left, RangeV) or not isinstance(right, RangeV):
         _cannot(left, right)
@@ -133,6 +148,7 @@ EQUALITY: Final[dict[tuple[Kind, Kind], Equality]] = by_pair(
         (Kind.RANGE, Kind.RANGE, _ranges),
         (Kind.ROW, Kind.ROW, _rows),
         (Kind.ENUM, Kind.ENUM, _members),
+        (Kind.INSTANCE, Kind.INSTANCE, _instances),
     ]
 )
 """Equality of two kinds, in either order."""
@@ -150,6 +166,7 @@ FAMILIES: Final = by_kind(
         Kind.RANGE: "range",
         Kind.ITERATOR: "iterator",
         Kind.ROW: "row",
+        Kind.INSTANCE: "instance",
         Kind.PATTERN: "pattern",
         Kind.MATCH: "match",
         (
@@ -160,6 +177,7 @@ FAMILIES: Final = by_kind(
             Kind.METHOD,
             Kind.MODULE,
             Kind.ROW_CLASS,
+            Kind.DATACLASS,
         ): "code",
     }
 )

@@ -16,6 +16,8 @@ from lictor_prove.python.kinds import DICTS, SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ErrorV,
+    InstanceRef,
+    InstanceV,
     ObjectV,
     Sym,
     SymbolicValue,
@@ -23,7 +25,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
 )
 from lictor_prove.python.machine.unknown_values import flows, maybe_raised
-from lictor_prove.python.operations import container_contents
+from lictor_prove.python.operations import container_contents, instances
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.operations.unknown.results import fresh, modelled
@@ -38,7 +40,10 @@ _TOO_LONG: Final = 10**4_300
 _ESCAPED: Final = re.compile(r"\\[uU]")
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _PLAIN: Final = frozenset(
-    {Kind.NONE, Kind.LIST, Kind.TUPLE, *DICTS, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH}
+    {
+        *(Kind.NONE, Kind.LIST, Kind.TUPLE, *DICTS, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH),
+        Kind.INSTANCE,
+    }
 )
 """Kinds that take no format but the empty one."""
 
@@ -67,6 +72,8 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
         return value.text if not quoted else fresh(machine, STR, "repr() of an error", [value.text])
     if isinstance(value, ObjectV) and machine.declares_unknowns:
         return fresh(machine, STR, f"the text of {described(value)} has no model", [value])
+    if isinstance(value, InstanceV | InstanceRef):
+        return _text_of_instance(machine, value)
     held: Any = container_contents.known_value(machine, value)
     if held is not container_contents.UNKNOWN and not container_contents.unordered(held):
         if isinstance(held, int) and abs(held) >= _TOO_LONG:
@@ -97,6 +104,16 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
         f"{described(value)} can't be turned into a string here",
         "Convert strings, ints and bools; format known values only.",
     )
+
+
+def _text_of_instance(machine: Machine, instance: InstanceV | InstanceRef) -> SymbolicValue:
+    """`Line(name='a', amount=1)`."""
+    machine.step()
+    parts: list[Term] = [const(f"{instance.made.name}(")]
+    for at, each in enumerate(instance.made.fields):
+        shown = text_of(machine, instances.read(machine, instance, each.name), quoted=True)
+        parts += [const(f"{', ' if at else ''}{each.name}="), shown.term]
+    return concat(*parts, const(")"))
 
 
 def _settled(quoted: str) -> bool:

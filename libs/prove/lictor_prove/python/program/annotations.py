@@ -17,6 +17,7 @@ from typing import Any, Final
 from lictor_prove.python.library.signatures import MEMBERS
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    DataClassV,
     HintV,
     LiteralV,
     ModuleV,
@@ -61,8 +62,18 @@ def check_at_load(statement: ast.stmt, bound: Mapping[str, SymbolicValue], membe
                 _check(annotation, bound, member, ())
         case ast.AnnAssign():
             _check(statement.annotation, bound, member, ())
+        case ast.ClassDef():
+            for inner in statement.body:
+                check_at_load(inner, bound, member)
         case _:
             pass
+
+
+def functions_of(statement: ast.stmt) -> Iterator[ast.FunctionDef]:
+    """The function, or the methods of the class, that a statement of the module defines."""
+    for each in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
+        if isinstance(each, ast.FunctionDef):
+            yield each
 
 
 def check_nested(
@@ -131,7 +142,7 @@ def _meaning(value: SymbolicValue) -> Any:
             return value.hint
         case LiteralV():
             return value.made
-        case SchemaV():
+        case SchemaV() | DataClassV():
             return _ROW
         case BuiltinV(name) if name in MEMBERS:
             # A class of the standard library: `date | None` is fine.

@@ -34,6 +34,7 @@ from lictor_prove.python.machine.path_merging import (
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Appended,
+    Composite,
     ContainerItem,
     Content,
     ObjectV,
@@ -150,7 +151,7 @@ def shuffled(
 
 def made(machine: Machine, kind: str, held: SequenceV, factory: SymbolicValue | None = None) -> Ref:
     """A new container with these items."""
-    ref = machine.make(kind, (), factory)
+    ref = machine.make(kind, (), factory=factory)
     change(machine, ref, held)
     return ref
 
@@ -419,12 +420,12 @@ def one_key(machine: Machine, *items: SymbolicValue) -> None:
 def _are_one(machine: Machine, keys: Iterable[SymbolicValue]) -> bool:
     """Whether equal keys among these are certainly the same."""
     every = [one for key in keys for _, one in machine.cases(key)]
-    tuples = [one.items for one in every if isinstance(one, TupleV)]
+    composites = [one for one in every if isinstance(one, Composite)]
     numbers = {kind for one in every if (kind := kind_of(machine, one)) in NUMERIC}
     return len(numbers) < 2 and all(
         _are_one(machine, parts)
-        for size in {len(items) for items in tuples}
-        for parts in zip(*(items for items in tuples if len(items) == size), strict=True)
+        for shape in {one.shape for one in composites}
+        for parts in zip(*(one.items for one in composites if one.shape == shape), strict=True)
     )
 
 

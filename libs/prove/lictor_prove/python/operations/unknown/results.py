@@ -126,6 +126,7 @@ _SHOWN: Final = (
     Kind.DICT,
     *SETS,
     Kind.RANGE,
+    Kind.INSTANCE,
 )
 """Kinds whose text nothing but Python decides."""
 _STRINGS: Final = ListOf(STR)
@@ -231,6 +232,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
         UnknownResult((Kind.LIST, Kind.LIST), BOOL),
         UnknownResult((DICTS, DICTS), BOOL),
         UnknownResult((SETS, SETS), BOOL),
+        UnknownResult((Kind.INSTANCE, Kind.INSTANCE), BOOL),
     ),
 }
 """By the names that messages have for operations; methods with their owner first."""
