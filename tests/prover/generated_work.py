@@ -214,6 +214,10 @@ BLOCKS: Final = (
     "for <k=k> in list(<d>):\n    @", "for <k=k>, <xs=h> in <g>.items():\n    @", "for <v=i> in range(2):\n    @",
     "<v=w> = 0\nwhile <v> < 3 and <bool>:\n    <v> += 1\n    @",
     "<v=w> = 0\nwhile True:\n    <v> += 1\n    if <v> > 3 or <bool>:\n        break\n    @",
+    "with suppress(ZeroDivisionError):\n    <n> += 4 // <int>\n    @",
+    "with suppress(KeyError, ValueError):\n    @\n    <n> = <d>[<str>]\n    @",
+    "with suppress(LookupError), nullcontext(<xs>[<int>]) as <t=w>:\n    @",
+    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    @\n    del <xs>[<n>]",
     "for <v=i> in range(len(<rs>)):\n    <row=r> = <rs>[<v>]\n    @",
 )  # fmt: skip
 
@@ -278,6 +282,8 @@ class Work(Oddities):
         lines = self._written
         if any("defaultdict(" in line for line in lines):
             lines = ["from collections import defaultdict", "", *lines]
+        if any(line.lstrip().startswith("with ") for line in lines):
+            lines = ["from contextlib import nullcontext, suppress", "", *lines]
         if any("note(" in line for line in lines):
             noted = ("def note(into, value):", "    into.append(value)", "    return value", "")
             lines = [*noted, *lines]

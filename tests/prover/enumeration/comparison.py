@@ -48,7 +48,11 @@ class Combination:
     def text(self) -> str:
         """The program, without what it imports from the layer."""
         body = "\n".join(self.body)
-        lines = [f"import {name}" for name in ("math", "re", "string") if _named(name, body)]
+        lines = [
+            f"import {name}"
+            for name in ("contextlib", "math", "re", "string")
+            if _named(name, body)
+        ]
         if _named("defaultdict", body):
             lines.append("from collections import defaultdict")
         if _named("Own", body):

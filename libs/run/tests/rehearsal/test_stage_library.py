@@ -46,7 +46,9 @@ USED = (
     "(math.log(3), math.factorial(5), math.hypot(3, 4), math.comb(5, 2), math.isclose(1, 1))",
 )
 """Each in a process of its own kind: the first use of a function may look for what it needs."""
-IMPORTS = "\n".join(f"import {each}" for each in (*modules(), "collections", "string"))
+IMPORTS = "\n".join(
+    f"import {each}" for each in (*modules(), "collections", "contextlib", "string")
+)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,8 @@ def test_a_member_works_in_a_confined_process(used: str, stage: LocalStage, laye
     [
         "json.decoder",
         "collections.abc",
+        "contextlib.closing",
+        "contextlib.sys",
         "collections._sys",
         "random._os",
         "os.path.os",

@@ -13,6 +13,7 @@ from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.error_handling import leave_by, run_raise, run_try
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.interpreter.patterns import run_match
+from lictor_prove.python.interpreter.with_blocks import run_with
 from lictor_prove.python.kinds import DICTS, NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
@@ -287,6 +288,7 @@ _HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
     ast.Assert: _assert,
     ast.Raise: _raise,
     ast.Try: _try,
+    ast.With: run_with,
     ast.FunctionDef: _define,
     ast.Import: _import,
     ast.ImportFrom: _import,

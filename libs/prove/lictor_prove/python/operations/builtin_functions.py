@@ -81,6 +81,8 @@ def call(
     """`name(*args, **keywords)`."""
     if not keywords and args and name in OF_OBJECTS and is_object(machine, args[0]):
         return machine.each(args[0], lambda one: _of_object(machine, name, [one, *args[1:]]))
+    if name in MANAGERS:
+        refuse("with.kept", f"{name}() stands in a `with`", "Write `with` where it is called.")
     known_function = _FUNCTIONS.get(name)
     if known_function is None and name in MEMBERS:
         return unknown_members.call(machine, name, args, keywords)
@@ -382,6 +384,8 @@ _FUNCTIONS: Final[Table] = {
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }
 
+MANAGERS: Final = ("contextlib.nullcontext", "contextlib.suppress")
+"""What a `with` may call, and nobody else."""
 BUILTINS: Final = frozenset(name for name in _FUNCTIONS if "." not in name)
 
 STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
@@ -393,6 +397,7 @@ STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
         "nan": known(math.nan),
     },
     "collections": {},
+    "contextlib": {name.partition(".")[2]: BuiltinV(name) for name in MANAGERS},
     "re": {},
     # Before a class and in it; the module reads them there.
     "dataclasses": {name: LanguageV(name) for name in ("dataclass", "field")},
