@@ -49,6 +49,40 @@ EITHER = """\
     for amount in amounts:
         pay("a", amount)
 """
+ROWS = """\
+    rows = [
+        {"a": 1, "b": user.name, "c": user.email, "d": 2.5, "e": None, "f": user.age, "g": True, "h": (1, 2)}
+        for user in everybody()
+        if user.age
+    ]
+    text = str(rows)
+    for row in rows:
+        pay(text, min(len(row), 5))
+"""
+EITHER_LIST = """\
+    names = {"a": [], "b": ["none"]}
+    for order in orders("a"):
+        if order.shares > 0:
+            names["a"].append("one")
+    for key, held in names.items():
+        pay(", ".join(held), 5)
+"""
+PAGES = """\
+    amounts, page = [], 0
+    while True:
+        found = orders("a")
+        amounts.extend(min(each.shares, 5) for each in found if each.shares)
+        page += 1
+        if not found:
+            break
+    if amounts:
+        pay(f"{page} pages", min(max(amounts), 5))
+"""
+PAIRS = """\
+    for amounts in [[each.shares, 3] for each in orders("a"){condition}]:
+        for amount in amounts:
+            {amount}
+"""
 ONCE = "different_accounts()"
 
 KEPT = {
@@ -104,6 +138,13 @@ KEPT = {
         ONCE,
         "    for name in set([user.name for user in everybody()]):\n        pay(name, 1)\n",
     ),
+    "dicts of many kinds that a comprehension makes": ("each_at_most(5)", ROWS),
+    "what stands in the lists of a list": (
+        "each_at_most(5)",
+        PAIRS.format(condition="", amount='pay("a", min(amount, 5))'),
+    ),
+    "one of two lists that are joined": ("each_at_most(5)", EITHER_LIST),
+    "pages until one is empty": ("each_at_most(5)", PAGES),
 }
 
 BROKEN = {
@@ -173,6 +214,31 @@ BROKEN = {
             "    for name in seen:\n        pay(",
             "    for held in seen.values():\n        for name in held:\n            pay(",
         ),
+    ),
+    "what stands in the lists of a list": (
+        "each_at_most(5)",
+        PAIRS.format(condition=" if each.shares < 6", amount='pay("a", abs(amount))'),
+    ),
+    "one list in every item": (
+        "each_at_most(5)",
+        "    one = [3]\n"
+        '    for other in [one for _ in orders("a")]:\n'
+        "        other.append(6)\n"
+        '    pay("a", one[-1])\n',
+    ),
+    "a list that its comprehension changes": (
+        "each_at_most(5)",
+        "    one = [3]\n"
+        '    pairs = [[one.append(6), one] for _ in orders("a")]\n'
+        '    pay("a", one[-1] if pairs else 5)\n',
+    ),
+    "a list of lists that shares one with another": (
+        "each_at_most(5)",
+        '    pairs = [[3] for _ in orders("a")]\n'
+        "    for pair in pairs[:1]:\n"
+        "        pair.append(6)\n"
+        "    for pair in pairs:\n"
+        '        pay("a", pair[-1])\n',
     ),
     "the names of a list": (
         ONCE,

@@ -214,6 +214,7 @@ LOOPS = {
     "for row in users():\n    if row.active:\n        continue\n    x = 1\n    note(x)\nnote(x)": ACCEPTED,
     "xs = [[r.age] for r in users()]": ACCEPTED,
     "xs = [(lambda: r.age) for r in users()]": "comprehension.item",
+    "xs = list([r.age] for r in users())": ACCEPTED,
     "xs = {r.age for r in users()}": ACCEPTED,
     "xs = [x for r in users() for x in [1]]": "comprehension.symbolic",
     "note(sum([r.age for r in users()]))": ACCEPTED,

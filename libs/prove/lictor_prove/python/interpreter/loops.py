@@ -41,13 +41,15 @@ from lictor_prove.python.operations.iterables import (
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.operations.unknown.containers import is_unknown, item_at, made, opened
 from lictor_prove.python.operations.unknown.iterables import may_end, unpacked
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import leaves_by
 
 T = TypeVar("T")
 MAX_NESTED = 12
 MAX_UNROLLED = 200
 """Rounds of a `while` loop whose condition is known before each."""
+MAX_LEAVING = 12
+"""Of them, those that leave the loop on some path and go on on another: `while True` says nothing of their number."""
 
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
 def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
     if isinstance(how, UnknownItems):
-        _run_unknown(machine, node, how)
+        run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
@@ -233,7 +235,9 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+def run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+    """A `for` statement over a list of unknown length, which is evaluated."""
+
     def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
 
@@ -256,8 +260,9 @@ def run_while(machine: Machine, node: ast.While) -> None:
 
 def _unrolled(machine: Machine, node: ast.While) -> bool:
     """Whether the condition is known before every round; then the rounds are executed."""
-    whole = machine.enter("loop")
+    whole, leaving = machine.enter("loop"), 0
     for _ in range(MAX_UNROLLED):
+        left = sum(len(each.exits) for each in machine.targets)
         machine.at = node.test
         condition = truth(machine, machine.evaluate(node.test))
         known = machine.decided(condition)
@@ -272,6 +277,9 @@ def _unrolled(machine: Machine, node: ast.While) -> bool:
         machine.close(turn, NONE_VALUE)
         if machine.dead:
             break
+        leaving += sum(len(each.exits) for each in machine.targets) > left
+        if leaving > MAX_LEAVING:
+            return False
     else:
         return False
     machine.close(whole, NONE_VALUE)
@@ -281,6 +289,10 @@ def _unrolled(machine: Machine, node: ast.While) -> bool:
 def is_entered(over: Term) -> Term:
     """Whether a loop over a list, or over the numbers below a count, has a round."""
     return apply("lt", const(0), over if over.type == INT else apply("len", over))
+
+
+class ChangesOutside(SubsetRefusal):
+    """What is executed once for all rounds changes something for the next one."""
 
 
 def symbolic_round(
@@ -319,7 +331,7 @@ def _untouched(machine: Machine, target: Target) -> None:
             if isinstance(value, Content) or isinstance(key, FieldKey):
                 if below.get(key) is None:
                     continue
-                refuse(
+                raise ChangesOutside(
                     "loop.mutation",
                     "this runs an unknown number of times, and changes a container or an instance from outside of it",
                     "Make the calls in the loop itself instead of collecting for later.",

@@ -60,6 +60,7 @@ from lictor_prove.python.machine.symbolic_values import (
     UnionV,
     alternatives,
     count,
+    is_none,
     renamed,
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, within
@@ -775,10 +776,9 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
             chosen = product(*([one for _, one in alternatives(item)] for item in items))
             found: list[SymbolicValue] = []
             for each in islice(chosen, MAX_LEAVES + 1):
-                found += map(value.of, _plain_items(each))
-            if len(found) > MAX_LEAVES:
-                raise NoSummary
-            return found
+                plain = map(value.of, _plain_items(each))
+                found += list(plain) or _values_by_type(value)
+            return found if len(found) <= MAX_LEAVES else _values_by_type(value)
         case Poison() | UnionV():
             raise NoSummary
         case _:
@@ -786,7 +786,10 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
 
 
 def _plain_items(items: tuple[SymbolicValue, ...]) -> list[tuple[SymbolicValue, ...]]:
-    """The items without `if` at the top of one; what one condition decides it decides for all items."""
+    """The items without `if` at the top of one; what one condition decides it decides for all items.
+
+    None of them where there are too many.
+    """
     found: list[tuple[SymbolicValue, ...]] = []
     todo = [items]
     while todo:
@@ -803,8 +806,23 @@ def _plain_items(items: tuple[SymbolicValue, ...]) -> list[tuple[SymbolicValue, 
         else:
             found.append(some)
         if len(found) + len(todo) > MAX_LEAVES:
-            raise NoSummary
+            return []
     return found
+
+
+def _values_by_type(value: SymbolicValue) -> list[SymbolicValue]:
+    """Any value of each type that it may have."""
+    found: dict[object, SymbolicValue] = {}
+    for _, one in alternatives(value):
+        if isinstance(one, Composite):
+            parts = product(*map(_values_by_type, one.items))
+            held: list[SymbolicValue] = [one.of(each) for each in islice(parts, MAX_LEAVES + 1)]
+        else:
+            held = [_any_of_type(one, constants=True)]
+        found.update((_key(each), each) for each in held)
+    if len(found) > MAX_LEAVES or any(isinstance(each, Poison | UnionV) for each in found.values()):
+        raise NoSummary
+    return list(found.values())
 
 
 def _condition(value: SymbolicValue) -> Term | None:
@@ -874,16 +892,12 @@ def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
 def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
     """Fewer templates that say no less: any value of a type is instead of all of that type."""
     found = {each.key: each for each in templates}
-    if len(found) > MAX_TEMPLATES:
-        found = {
-            widened.key: widened
-            for each in found.values()
-            for widened in [
-                Template(Hole(each.value.type))
-                if isinstance(each.value, Sym) and not isinstance(each.value.term, Const)
-                else each
+    for constants in (False, True):
+        if len(found) > MAX_TEMPLATES:
+            wide = [
+                Template(_any_of_type(each.value, constants=constants)) for each in found.values()
             ]
-        }
+            found = {each.key: each for each in wide}
     kept = [
         each
         for each in found.values()
@@ -894,6 +908,19 @@ def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
     if len(kept) > MAX_TEMPLATES:
         raise NoSummary
     return tuple(kept)
+
+
+def _any_of_type(value: SymbolicValue, *, constants: bool) -> SymbolicValue:
+    """Any value of its type; of a constant only where `constants` says so."""
+    match value:
+        case Sym(Const()) if not constants or is_none(value):
+            return value
+        case Sym(term):
+            return Hole(term.type)
+        case Composite(items):
+            return value.of(_any_of_type(item, constants=constants) for item in items)
+        case _:
+            return value
 
 
 def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:

@@ -161,12 +161,17 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
 
 def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> SequenceV:
     index = next(each.held.index for each in (then, otherwise) if isinstance(each.held, SequenceV))
-    one, other = as_sequence(then, index), as_sequence(otherwise, index)
-    size = ite(condition, count(one), count(other))
-    if count(one) is const(0) or count(other) is const(0):
+    return choose_sequence(condition, as_sequence(then, index), as_sequence(otherwise, index))
+
+
+def choose_sequence(condition: Term, then: SequenceV, otherwise: SequenceV) -> SequenceV:
+    """The items of one where the condition holds, else those of the other; all of either are kept."""
+    index, size = then.index, ite(condition, count(then), count(otherwise))
+    other = otherwise.at(index)
+    if count(then) is const(0) or count(other) is const(0):
         # What is empty has no item to merge with.
-        return SequenceV(size, index, other.item if count(one) is const(0) else one.item, TRUE)
-    return SequenceV(size, index, merge(condition, one.item, other.item), TRUE)
+        return SequenceV(size, index, other.item if count(then) is const(0) else then.item, TRUE)
+    return SequenceV(size, index, merge(condition, then.item, other.item), TRUE)
 
 
 def _merge_appended(condition: Term, then: Content, otherwise: Content) -> Appended | None:

@@ -20,6 +20,7 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import (
     as_sequence,
     choose,
+    choose_sequence,
     concatenated,
     merge,
     solid,
@@ -186,21 +187,25 @@ def extend(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
 
 def iterated(machine: Machine, value: SymbolicValue) -> SequenceV:
     """What a loop over the value sees."""
-    cases = machine.cases(value)
-    one = cases[0][1]
-    found: SequenceV | None = None
-    if len(cases) == 1:
-        found = sequence_of(machine, one)
-        if isinstance(one, TupleV):
-            found = opened(machine, machine.make_list(one.items))
-        elif isinstance(one, Ref):
-            kind = machine.content(one).kind
-            found = opened(machine, one)
-            if kind == "dict" and not isinstance(found.item, Unbound):
-                found = SequenceV(found.over, found.index, pair_part(found.item, 0), TRUE)
-            elif kind != "list" and not is_unknown(machine, one):
-                # The order of a set is nobody's.
-                found = shuffled(machine, found, "the order of a set", size=count(found))
+    *before, (_, last) = machine.cases(value)
+    found = _iterated(machine, last)
+    for guard, one in reversed(before):
+        found = choose_sequence(guard, _iterated(machine, one), found)
+    return found
+
+
+def _iterated(machine: Machine, one: SymbolicValue) -> SequenceV:
+    found = sequence_of(machine, one)
+    if isinstance(one, TupleV):
+        found = opened(machine, machine.make_list(one.items))
+    elif isinstance(one, Ref):
+        kind = machine.content(one).kind
+        found = opened(machine, one)
+        if kind == "dict" and not isinstance(found.item, Unbound):
+            found = SequenceV(found.over, found.index, pair_part(found.item, 0), TRUE)
+        elif kind != "list" and not is_unknown(machine, one):
+            # The order of a set is nobody's.
+            found = shuffled(machine, found, "the order of a set", size=count(found))
     if found is None:
         unmodelled(
             "list.symbolic",

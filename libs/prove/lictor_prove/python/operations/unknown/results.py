@@ -45,11 +45,13 @@ def modelled(
     exact: Callable[[], SymbolicValue],
 ) -> SymbolicValue:
     """What the exact model says, or a declared unknown where it does not apply and the table has the operation."""
+    if not machine.declares_unknowns:
+        return exact()
     mark, atoms = machine.mark(), len(machine.atoms)
     try:
         return exact()
     except Unmodelled as refusal:
-        if not machine.declares_unknowns or len(machine.atoms) != atoms:
+        if len(machine.atoms) != atoms:
             # What calls something is never left to a table.
             raise
         machine.go_back(mark)
