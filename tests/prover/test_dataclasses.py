@@ -249,6 +249,17 @@ SAME = {
             pay(line.name, len(name))
         pay("a", len(some))
     """,
+    "comprehensions change an instance": """
+        a = Tally()
+        found = [a.add(user.age).total for user in users() if user.active]
+        for total in found:
+            pay("a", total)
+        pay("b", a.total)
+        pay("c", len(a.log))
+        totals = {user.name: a.twice() for user in users()}
+        for name, total in totals.items():
+            pay(name, total)
+    """,
     "comprehensions make lists": """
         some = [[user.name] for user in users()]
         for each in some:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
-from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
-from lictor_prove.python.machine.control_paths import Frame, Key
+from lictor_prove.python.interpreter.loops import (
+    ChangesOutside,
+    assign_target,
+    is_entered,
+    run_unknown,
+    symbolic_round,
+)
+from lictor_prove.python.machine.control_paths import Frame, Key, Store
 from lictor_prove.python.machine.loop_summaries import LoopState, with_picked
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
@@ -38,6 +45,9 @@ from lictor_prove.python.operations.unknown.containers import iterated, made
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import Comprehension, stored_names
 
+_LISTED: Final = ".listed"
+"""The list that a comprehension makes; no name of a program is spelled so."""
+
 
 def evaluate(machine: Machine, node: Comprehension) -> SymbolicValue:
     """The list, set or dict."""
@@ -56,8 +66,8 @@ def consumed(machine: Machine, node: Comprehension, first: SymbolicValue) -> Sym
 def _enter(machine: Machine, node: Comprehension) -> Frame:
     """A scope of its own: the variables don't leak, and closures see them."""
     outer = machine.frame
-    names = frozenset(stored_names([generator.target for generator in node.generators]))
-    inner = Frame(machine.fresh_id(), outer, names, function=False)
+    names = {_LISTED, *stored_names([generator.target for generator in node.generators])}
+    inner = Frame(machine.fresh_id(), outer, frozenset(names), function=False)
     machine.frames[inner.id] = inner
     machine.frame = inner
     return outer
@@ -82,6 +92,8 @@ def _comprehended(machine: Machine, node: Comprehension, first: SymbolicValue) -
         ):
             how = found[0][1]
             assert isinstance(how, UnknownItems)
+            if isinstance(node, ast.ListComp) and machine.declares_unknowns:
+                return _listed(machine, node, how)
             return _sequence(machine, node, how)
         refuse(
             "comprehension.symbolic",
@@ -182,6 +194,33 @@ def _filtered(
         emit(present)
 
 
+def _listed(machine: Machine, node: ast.ListComp, how: UnknownItems) -> SymbolicValue:
+    """A list of an unknown number of items; where they change what is there, by the loop that appends them."""
+    mark, base = machine.mark(), machine.store
+    machine.store = Store(base)
+    try:
+        listed = _sequence(machine, node, how)
+    except ChangesOutside:
+        machine.go_back(mark)
+        return _appended(machine, node, how)
+    base.written.update(machine.store.written)
+    machine.store = base
+    return listed
+
+
+def _appended(machine: Machine, node: ast.ListComp, how: UnknownItems) -> SymbolicValue:
+    generator, listed = node.generators[0], machine.make("list", ())
+    append = ast.Attribute(ast.Name(_LISTED, ast.Load()), "append", ast.Load())
+    body: list[ast.stmt] = [ast.Expr(ast.Call(append, [node.elt], []))]
+    for test in reversed(generator.ifs):
+        body = [ast.If(test, body, [])]
+    loop = ast.For(generator.target, generator.iter, body, [])
+    ast.fix_missing_locations(ast.copy_location(loop, node))
+    machine.bind(_LISTED, listed)
+    run_unknown(machine, loop, how)
+    return listed
+
+
 def _sequence(
     machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: UnknownItems
 ) -> SymbolicValue:
@@ -269,7 +308,7 @@ def _closed(machine: Machine, value: SymbolicValue) -> None:
             refuse(
                 "comprehension.item",
                 f"the items of a list of unknown length can't be {what}",
-                "Use scalars, rows or tuples of them.",
+                "Use scalars, rows, containers, or tuples of scalars and rows.",
             )
 
 

@@ -41,7 +41,7 @@ from lictor_prove.python.operations.iterables import (
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.operations.unknown.containers import is_unknown, item_at, made, opened
 from lictor_prove.python.operations.unknown.iterables import may_end, unpacked
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import leaves_by
 
 T = TypeVar("T")
@@ -289,6 +289,10 @@ def is_entered(over: Term) -> Term:
     return apply("lt", const(0), over if over.type == INT else apply("len", over))
 
 
+class ChangesOutside(SubsetRefusal):
+    """What is executed once for all rounds changes something for the next one."""
+
+
 def symbolic_round(
     machine: Machine, index: Var, over: Term, keep: Term, body: Callable[[], T]
 ) -> T:
@@ -325,7 +329,7 @@ def _untouched(machine: Machine, target: Target) -> None:
             if isinstance(value, Content) or isinstance(key, FieldKey):
                 if below.get(key) is None:
                     continue
-                refuse(
+                raise ChangesOutside(
                     "loop.mutation",
                     "this runs an unknown number of times, and changes a container or an instance from outside of it",
                     "Make the calls in the loop itself instead of collecting for later.",

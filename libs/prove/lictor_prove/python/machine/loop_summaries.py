@@ -885,7 +885,7 @@ def _values_by_type(value: SymbolicValue) -> list[SymbolicValue]:
     for _, one in alternatives(value):
         if isinstance(one, Composite):
             parts = product(*map(_values_by_type, one.items))
-            held = [one.of(each) for each in islice(parts, MAX_LEAVES + 1)]
+            held: list[SymbolicValue] = [one.of(each) for each in islice(parts, MAX_LEAVES + 1)]
         else:
             held = [_any_of_type(one, constants=True)]
         found.update((_key(each), each) for each in held)
