@@ -197,7 +197,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
 def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
     if isinstance(how, UnknownItems):
-        _run_unknown(machine, node, how)
+        run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
@@ -235,7 +235,9 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+def run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+    """A `for` statement over a list of unknown length, which is evaluated."""
+
     def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
 
