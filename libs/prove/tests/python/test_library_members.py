@@ -383,7 +383,12 @@ def test_functions_that_a_program_gets_are_those_of_the_table() -> None:
 _EXACT: Final = (
     *("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "math.floor", "math.ceil"),
     *("math.trunc", "math.sqrt", "re.match", "re.fullmatch", "re.search", "re.compile"),
-    *("collections.defaultdict", "contextlib.nullcontext", "contextlib.suppress"),
+    *(
+        "collections.Counter",
+        "collections.defaultdict",
+        "contextlib.nullcontext",
+        "contextlib.suppress",
+    ),
 )
 
 

@@ -46,7 +46,9 @@ USED = (
     "(math.log(3), math.factorial(5), math.hypot(3, 4), math.comb(5, 2), math.isclose(1, 1))",
 )
 """Each in a process of its own kind: the first use of a function may look for what it needs."""
-IMPORTS = "\n".join(f"import {each}" for each in (*modules(), "collections", "contextlib", "string"))
+IMPORTS = "\n".join(
+    f"import {each}" for each in (*modules(), "collections", "contextlib", "string")
+)
 
 
 @pytest.fixture(scope="module")
