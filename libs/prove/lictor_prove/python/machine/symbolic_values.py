@@ -31,7 +31,7 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, refuse, unmodelled
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
-KEYED: Final = ("dict", "defaultdict")
+KEYED: Final = ("dict", "defaultdict", "Counter")
 """Kinds of containers whose entries have keys."""
 
 
@@ -412,7 +412,7 @@ class Content:
     """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
 
     kind: str
-    """`list`, `dict`, `defaultdict`, `set` or `frozenset`."""
+    """`list`, `dict`, `defaultdict`, `Counter`, `set` or `frozenset`."""
     held: tuple[ContainerItem, ...] | SequenceV
     """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
     appended: Appended | None = None

@@ -46,6 +46,7 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
+    counters,
     default_dicts,
     instances,
     iterator_builtins,
@@ -307,7 +308,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
             return known(value.made in classes)
         if kind == Kind.JSON:
             return boolean(either_way(machine, "what JSON holds has no model", value))
-        if kind in OPEN and kind not in _NO_INSTANCES:
+        if kind in OPEN and kind not in (*_NO_INSTANCES, Kind.COUNTER):
             undefined(machine, "isinstance()", value)
         if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
             refuse(
@@ -332,7 +333,11 @@ _TYPES: Final = frozenset(
         Kind.SET,
     }
 )
-_BELOW: Final = {Kind.BOOL: Kind.INT, Kind.DEFAULTDICT: Kind.DICT}
+_BELOW: Final = {
+    Kind.BOOL: Kind.INT,
+    Kind.DEFAULTDICT: Kind.DICT,
+    Kind.COUNTER: Kind.DICT,
+}
 """Classes that are below another one."""
 _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS, Kind.DATACLASS)
 """Kinds whose values are certainly of none of these types."""
@@ -378,6 +383,7 @@ _FUNCTIONS: Final[Table] = {
     "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
+    "collections.Counter": (0, 1, NO_KEYWORDS, counters.make),
     "collections.defaultdict": (1, 1, NO_KEYWORDS, default_dicts.make),
     "dataclasses.replace": (1, 1, None, instances.replaced),
     "dataclasses.asdict": (1, 1, NO_KEYWORDS, instances.as_dict),

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, ite, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf, Type
 from lictor_prove.python.kinds import (
-    DICTS,
+    KEYED,
     OPEN,
     SETS,
     VIEWS,
@@ -111,7 +111,7 @@ def _look(_: Machine, value: SymbolicValue) -> NoReturn:
 
 LENGTHS: Final = by_kind(
     {
-        (Kind.STR, Kind.LIST, *DICTS, *SETS): _held_length,
+        (Kind.STR, Kind.LIST, *KEYED, *SETS): _held_length,
         Kind.TUPLE: _tuple_length,
         Kind.RANGE: _range_length,
         VIEWS: _look,
@@ -238,7 +238,7 @@ MEMBERSHIP: Final = by_kind(
     {
         Kind.STR: _in_text,
         (Kind.LIST, Kind.TUPLE, Kind.VALUES, Kind.ITERATOR): _in_items,
-        (*DICTS, Kind.KEYS, *SETS): _in_hashed,
+        (*KEYED, Kind.KEYS, *SETS): _in_hashed,
         Kind.ITEMS: _in_pairs,
         Kind.RANGE: _in_range,
     }
@@ -250,7 +250,7 @@ HASHED: Final = frozenset(
         *(Kind.DATE, Kind.TIMEDELTA, Kind.UUID, Kind.BYTES),
     }
 )
-UNHASHABLE: Final = frozenset({Kind.LIST, *DICTS, Kind.SET, Kind.KEYS, Kind.ITEMS})
+UNHASHABLE: Final = frozenset({Kind.LIST, *KEYED, Kind.SET, Kind.KEYS, Kind.ITEMS})
 
 
 def hashable(machine: Machine, value: SymbolicValue) -> None:

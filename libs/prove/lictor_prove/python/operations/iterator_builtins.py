@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, apply, const, or_, results
-from lictor_prove.python.kinds import DICTS, VIEWS, WHOLE, Kind, kind_of, undefined
+from lictor_prove.python.kinds import KEYED, VIEWS, WHOLE, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge, solid
 from lictor_prove.python.machine.symbolic_values import (
@@ -35,7 +35,7 @@ from lictor_prove.python.operations.unknown.iterables import may_end, zipped
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
-REVERSIBLE: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE, *DICTS, *VIEWS})
+REVERSIBLE: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE, *KEYED, *VIEWS})
 
 
 def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:

@@ -551,8 +551,9 @@ _OF_LISTS_DICTS_AND_SETS: Final[dict[tuple[str, str], Method]] = {
 METHODS: Final[dict[tuple[str, str], Method]] = {
     **_OF_LISTS_DICTS_AND_SETS,
     **{
-        (Kind.DEFAULTDICT, name): method
+        (each, name): method
         for (kind, name), method in _OF_LISTS_DICTS_AND_SETS.items()
+        for each in (Kind.DEFAULTDICT, Kind.COUNTER)
         if kind == Kind.DICT
     },
 }
