@@ -52,7 +52,7 @@ from lictor_prove.python.operations import (
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
-from lictor_prove.python.operations.containers import length, put
+from lictor_prove.python.operations.containers import length, put, told_length
 from lictor_prove.python.operations.conversions import (
     ANY_NUMBER,
     NO_KEYWORDS,
@@ -130,9 +130,7 @@ def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
     def of(value: SymbolicValue) -> SymbolicValue:
         how = plan(machine, value)
         if isinstance(how, UnknownItems):
-            if isinstance(value, SequenceV) and value.kind == "range":
-                # Python asks how long it is first, and a range can be too long to say.
-                length(machine, value)
+            told_length(machine, value)
             return _copied(machine, value, how)
         return machine.make("list", container_methods.items_of(machine, value))
 

@@ -88,9 +88,17 @@ def _tuple_length(_: Machine, value: SymbolicValue) -> Term:
 def _range_length(machine: Machine, value: SymbolicValue) -> Term:
     size = range_size(value)
     machine.require(
-        apply("le", size, const(sys.maxsize)), "the range is not too long for len() (OverflowError)"
+        apply("le", size, const(sys.maxsize)),
+        "the range is not too long for len() (OverflowError)",
+        error="OverflowError",
     )
     return size
+
+
+def told_length(machine: Machine, value: SymbolicValue) -> None:
+    """What Python asks before it makes a list of something: a range can be too long to say how long it is."""
+    if isinstance(value, SequenceV) and value.tells_length:
+        _range_length(machine, value)
 
 
 def range_size(value: SymbolicValue) -> Term:

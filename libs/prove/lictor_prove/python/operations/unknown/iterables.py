@@ -27,6 +27,7 @@ from lictor_prove.python.operations.containers import hashable
 from lictor_prove.python.operations.unknown.containers import (
     item_at,
     iterated,
+    listed,
     made,
     one_key,
     shuffled,
@@ -107,7 +108,7 @@ def ordered(
     machine: Machine, items: SymbolicValue, key: SymbolicValue | None, reverse: SymbolicValue
 ) -> SymbolicValue:
     """`sorted(items, key=…, reverse=…)`: the same items in an unknown order."""
-    held = iterated(machine, items)
+    held = listed(machine, items)
     if isinstance(held.item, Unbound):
         return machine.make("list", ())
     keys = ordered_by(machine, held, key, "sorted")
