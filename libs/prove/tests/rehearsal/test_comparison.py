@@ -472,6 +472,6 @@ def test_runs_in_which_calls_broke_their_promises_are_not_enough() -> None:
 
     done = rehearsed(found, as_python_does(found, play))
     assert done.rehearsal is not None
-    assert 0 < done.rehearsal.runs
+    assert done.rehearsal.runs > 0
     assert done.rehearsal.sites_reached == done.rehearsal.sites
     assert "trusted calls kept their promises" in done.rehearsal.refused
