@@ -67,6 +67,20 @@ EITHER_LIST = """\
     for key, held in names.items():
         pay(", ".join(held), 5)
 """
+GUARDED = """\
+    some = [{first}]
+    for account in ("a", "b"):
+        found = orders(account)
+        if found:
+            some.append(min(found[0].shares, {most}))
+    some.sort()
+    for amount in reversed(sorted(some)):
+        pay("a", amount)
+    if len(some) < 3:
+        pay("b", len(some))
+    if some:
+        pay("c", some[-1])
+"""
 PAGES = """\
     amounts, page = [], 0
     while True:
@@ -154,6 +168,10 @@ KEPT = {
     ),
     "one of two lists that are joined": ("each_at_most(5)", EITHER_LIST),
     "pages until one is empty": ("each_at_most(5)", PAGES),
+    "what is appended on some paths, in order": (
+        "each_at_most(5)",
+        GUARDED.format(first=4, most=5),
+    ),
 }
 
 BROKEN = {
@@ -250,6 +268,14 @@ BROKEN = {
         "        pair.append(6)\n"
         "    for pair in pairs:\n"
         '        pay("a", pair[-1])\n',
+    ),
+    "what is appended on some paths, in order": (
+        "each_at_most(5)",
+        GUARDED.format(first=4, most=6),
+    ),
+    "what is appended on some paths, behind what was there": (
+        "each_at_most(5)",
+        GUARDED.format(first=6, most=5),
     ),
     "the names of a list": (
         ONCE,

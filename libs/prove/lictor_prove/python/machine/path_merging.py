@@ -200,18 +200,13 @@ def as_sequence(content: Content, index: Var) -> SequenceV:
     """What a container holds, by an index."""
     if isinstance(content.held, SequenceV):
         return solid(content.held).at(index)
-    held = content.held
-    if not _all_present(held):
-        unmodelled(
-            "list.guarded",
-            "how long this container is depends on the path, and on a loop that runs an unknown number of times",
-            "Fill it in one place.",
-        )
-    items = [
-        entry.value if entry.key is None else TupleV((entry.key, entry.value)) for entry in held
-    ]
-    options = [(eq(index, const(at)), item) for at, item in enumerate(items)]
-    return SequenceV(const(len(items)), index, choose(options) if options else UNBOUND, TRUE)
+    size: Term = const(0)
+    options: list[tuple[Term, SymbolicValue]] = []
+    for entry in content.held:
+        item = entry.value if entry.key is None else TupleV((entry.key, entry.value))
+        options.append((and_(entry.present, eq(index, size)), item))
+        size = apply("add", size, ite(entry.present, const(1), const(0)))
+    return SequenceV(size, index, choose(options) if options else UNBOUND, TRUE)
 
 
 def solid(held: SequenceV) -> SequenceV:
