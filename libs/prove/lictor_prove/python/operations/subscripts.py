@@ -229,6 +229,12 @@ def _part(
         if kind in (*KEYED, Kind.MATCH):
             # Slices can be hashed since Python 3.12: the error depends on it.
             refuse("slice.kind", f"a slice of a {kind} is outside the subset", "Use its items.")
+        if kind == Kind.JSON:
+            refuse(
+                "slice.kind",
+                "a slice of a value of JSON is outside the subset",
+                "Say what it is first: list(x)[:10], or str(x)[:10].",
+            )
         undefined(machine, "a slice", owner)
     start, stop = _bound(lower), _bound(upper)
     stride = 1 if step is None or _bound(step) is None else known_int(step)
