@@ -27,6 +27,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "d": ("<d=d> = {}", "<d=d> = {}", '<d=d> = {"k": 1}'),
     "g": ("<g=g> = {}", '<g=g> = {"a": []}', '<g=g> = {"a": ["b"], "b": []}'),
     "c": ("<c=c> = defaultdict(int)", "<c=c> = defaultdict(int)", "<c=c> = defaultdict(lambda: 1)"),
+    "m": ("<m=m> = Counter()", "<m=m> = Counter(names())", '<m=m> = Counter(["a", "b", "a"])'),
     "gs": ("<gs=gs> = defaultdict(list)", '<gs=gs> = defaultdict(lambda: ["a"])'),
     "deep": (
         "<deep=deep> = defaultdict(lambda: defaultdict(int))",
@@ -71,6 +72,8 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "int": (
         "0", "1", "2", "5", "<n>", "<n>", "<row>.age", "<row>.age", "<v>", "<order>.shares", "len(<xs>)",
         "len(<seen>)", "len(<d>)", "len(<rows>)", '<d>.get("k", 0)', "<d>.get(<str>, <int>)", "sum(<d>.values())",
+        "<m>[<str>]", "<m>[<row>.name]", "<m>.total()", "len(<m>)", "<m>.get(<str>, 0)", "len(<m>.most_common(<int>))",
+        "(<m>.most_common(1)[0][1] if <m> else 6)", "Counter(<strs>)[<str>]", "Counter(x for x in <xs>).total()",
         "<c>[<str>]", "<c>[<str>]", "<c>[<row>.name]", "len(<c>)", "<c>.get(<str>, 0)", "len(<gs>)",
         "sum(<c>.values())",
         "len(<gs>[<str>])", "len(<gs>[<row>.name])", '<deep>[<str>]["k"]', "len(<deep>)", "len(<deep>[<str>])",
@@ -91,6 +94,7 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<str> == <str>", "<str> in <seen>", "<str> not in <seen>", "<str> in <xs>", "<str> in <d>", "not <xs>",
         "<xs>", "<d>", "<b> is None", "<b> is not None", 'is_allowed("a")', "is_allowed(<str>)", "not <bool>",
         "(<bool> and <bool>)", "(<bool> or <bool>)", "any(u.active for u in <rs>)", "all(u.age > 1 for u in <rs>)",
+        "<str> in <m>", "<m>", "<m>[<str>] > <int>", "isinstance(<m>, dict)",
         "<str> in <c>", "<str> not in <gs>", "<c>[<str>] > 1", "not <c>[<str>]", "<gs>[<str>]", "<c>", "<gs>",
         "<c> == {}",
         "isinstance(<c>, dict)", '"k" in <deep>[<str>]', "any(<c>[x] for x in <xs>)", "<c> == <d>",
@@ -108,6 +112,7 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "strs": (
         "<xs>", "<xs>", "names()", "[<str>]", "[<str>, <str>]", "sorted(<xs>)", "sorted(<seen>)", "list(<seen>)",
+        "sorted(<m>)", "[k for k, _ in <m>.most_common(2)]",
         "list(<d>)", "list(<c>)", "sorted(<gs>)", "<gs>[<str>]", '<gs>.get(<str>, ["f"])',
         "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
         "list(set(<xs>))", "[x for x in <xs> if x != <t>]", "list(<g>)", '<g>.get("a", [])', "(<xs> + [<str>])",
@@ -128,6 +133,8 @@ EFFECTS: Final = (
     "for <row=r> in <rs>:\n    send_email(<row>.email, <row>.name)",
     "for <k=k>, h in <g>.items():\n    send_email(<k>, \", \".join(h))",
     "for <k=k> in <g>:\n    for h in <g>[<k>]:\n        send_email(h, <k>)",
+    "for <k=k>, <v=v> in <m>.most_common(<int>):\n    pay(<k>, <v>)", "for <k=k> in <m>:\n    pay(<k>, <m>[<k>])",
+    "for <k=k>, <v=v> in <m>.items():\n    pay(<k>, <v>)",
     "for <k=k>, <v=v> in <c>.items():\n    pay(<k>, <v>)", "for <k=k> in sorted(<c>):\n    pay(<k>, <c>[<k>])",
     "for <k=k> in <c>:\n    if <c>[<k>] > 1:\n        send_email(<k>, str(<c>[<k>]))",
     "for <k=k> in sorted(<gs>):\n    for h in <gs>[<k>]:\n        send_email(h, <k>)",
@@ -155,6 +162,9 @@ CHANGES: Final = (
     "if <xs>:\n    del <xs>[0]", "if <xs>:\n    <t=t>, *<xs=xs> = <xs>",
     "<k=t> = <str>\nif <k> in <d>:\n    del <d>[<k>]",
     "<d>.update({<str>: <int>})", "if <row>.name in <d>:\n    <d>[<row>.name] += 1\nelse:\n    <d>[<row>.name] = 1",
+    "<m>[<str>] += 1", "<m>[<row>.name] += 1", "<m>[<str>] -= 1", "<m>[<str>] = <int>", "<m=m> = <m>", "<m>.clear()",
+    "<m=m> = Counter(<strs>)", "<m=m> = <m>.copy()", "<d=d> = dict(<m>)", "<d>.update(<m>)", "<m>[<str>] += <m>[<str>]",
+    "<m=m> = <m> if <bool> else Counter()",
     "<c>[<str>] += 1", "<c>[<row>.name] += 1", "<c>[<row>.name] += <row>.age", "<c>[<str>] += <int>", "<c>[<str>]",
     "<c>[<str>] = <int>", "<c>.pop(<str>, 0)", "<c=c> = <c>", "<c=c> = <c>.copy()", "<d=d> = dict(<c>)", "<d=d> = <c>",
     "<c> |= {<str>: <int>}", "<c=c> = <c> | {<str>: <int>}", "<c>.update(<d>)", "<d>.update(<c>)", "<c>.clear()",
@@ -214,10 +224,10 @@ BLOCKS: Final = (
     "for <k=k> in list(<d>):\n    @", "for <k=k>, <xs=h> in <g>.items():\n    @", "for <v=i> in range(2):\n    @",
     "<v=w> = 0\nwhile <v> < 3 and <bool>:\n    <v> += 1\n    @",
     "<v=w> = 0\nwhile True:\n    <v> += 1\n    if <v> > 3 or <bool>:\n        break\n    @",
-    "with suppress(ZeroDivisionError):\n    <n> += 4 // <int>\n    @",
-    "with suppress(KeyError, ValueError):\n    @\n    <n> = <d>[<str>]\n    @",
-    "with suppress(LookupError), nullcontext(<xs>[<int>]) as <t=w>:\n    @",
-    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    @\n    del <xs>[<n>]",
+    "with suppress(ZeroDivisionError):\n    <n> += 4 // number()\n    @",
+    "with suppress(KeyError, ValueError):\n    @\n    <n> = {\"a\": 3}[<str>]\n    @",
+    "with suppress(LookupError), nullcontext(names()[<int>]) as <t=w>:\n    @",
+    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    @\n    <t=t> = names()[<n>]",
     "for <v=i> in range(len(<rs>)):\n    <row=r> = <rs>[<v>]\n    @",
 )  # fmt: skip
 
@@ -280,8 +290,9 @@ class Work(Oddities):
         self._block(known, 1, loops=0, count=self.number(1, 5))
         self._write(self._possible(EFFECTS, known), known, 1)
         lines = self._written
-        if any("defaultdict(" in line for line in lines):
-            lines = ["from collections import defaultdict", "", *lines]
+        for name in ("Counter", "defaultdict"):
+            if any(f"{name}(" in line for line in lines):
+                lines = [f"from collections import {name}", "", *lines]
         if any(line.lstrip().startswith("with ") for line in lines):
             lines = ["from contextlib import nullcontext, suppress", "", *lines]
         if any("note(" in line for line in lines):

@@ -27,7 +27,7 @@ IMPORTS = """\
 import collections
 import json
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import nullcontext, suppress
 """
 HEAD = """\
@@ -238,6 +238,63 @@ BROKEN = {
         QUIET,
         'match defaultdict(int):\n    case dict():\n        send_email("eve", "x")',
     ),
+    "a Counter has no key that was read": (
+        QUIET,
+        'c = Counter()\nc["a"]\nif not c:\n    send_email("eve", "x")',
+    ),
+    "a Counter says 0": (QUIET, 'if Counter(["b"])["a"] == 0:\n    send_email("eve", "x")'),
+    "a Counter counts what is equal": (
+        "each_at_most(1)",
+        'pay("a", Counter(names())[lookup("a")])',
+    ),
+    "a Counter of known items": ("each_at_most(1)", 'pay("a", Counter(["a", "b", "a"])["a"])'),
+    "equal keys of a Counter": ("each_at_most(1)", 'pay("a", Counter([1, True])[1])'),
+    "the most common": (
+        "each_at_most(1)",
+        "for k, n in Counter(u.name for u in everybody()).most_common(1):\n    pay(k, n)",
+    ),
+    "the most common of known ones": (
+        'only(["b"])',
+        'for k, _ in Counter(["b", "a", "a"]).most_common(1):\n    send_email(k, "x")',
+    ),
+    "the first of those that are as common": (
+        'only(["a"])',
+        'for k, _ in Counter(["b", "a"]).most_common(1):\n    send_email(k, "x")',
+    ),
+    "how many of the most common there are": (
+        "each_at_most(2)",
+        'pay("a", len(Counter(names()).most_common(3)))',
+    ),
+    "none of the most common": (
+        "at_least(1)",
+        'for k, _ in Counter(names()).most_common(-1):\n    send_email(k, "x")',
+    ),
+    "a total": ("each_at_most(3)", 'pay("a", Counter(names()).total())'),
+    "a total of what was set": (
+        "each_at_most(3)",
+        'c = Counter()\nc["a"] = 9\npay("a", c.total())',
+    ),
+    "a count that a loop makes": (
+        "each_at_most(1)",
+        "c = Counter()\nfor u in everybody():\n    c[u.name] += 1\nfor k in c:\n    pay(k, c[k])",
+    ),
+    "a copy of a Counter is another one": (
+        QUIET,
+        'c = Counter(["a"])\ne = c.copy()\ne["a"] += 1\nif c["a"] == 1:\n    send_email("eve", "x")',
+    ),
+    "a Counter is a dict": (QUIET, 'if isinstance(Counter(), dict):\n    send_email("eve", "x")'),
+    "a Counter is equal where it has 0": (
+        QUIET,
+        'c = Counter()\nc["a"] = 0\nif c == Counter():\n    send_email("eve", "x")',
+    ),
+    "a Counter deletes what is not there": (
+        QUIET,
+        'c = Counter()\nwith suppress(KeyError):\n    del c["a"]\n    send_email("eve", "x")',
+    ),
+    "update of a Counter adds": (
+        "each_at_most(1)",
+        'c = Counter(["a"])\nc.update(["a"])\npay("a", c["a"])',
+    ),
     "what failed may have happened": (
         "at_most(1)",
         'done = False\nwith suppress(Exception):\n    send_email("a", "x")\n    done = True\n'
@@ -312,6 +369,18 @@ BROKEN = {
 }
 
 KEPT = {
+    "different keys of a Counter": (
+        "different_accounts()",
+        "for k, n in Counter(u.name for u in everybody()).most_common(3):\n    pay(k, 1)",
+    ),
+    "no more than there are": (
+        "each_at_most(4)",
+        "for k, n in Counter(names()).items():\n    pay(k, n)",
+    ),
+    "at least one": (
+        QUIET,
+        'for n in Counter(names()).values():\n    if n < 1:\n        send_email("a", "x")',
+    ),
     "a call whose failure is suppressed": (
         "at_most(1)",
         'with suppress(Exception):\n    send_email("a", "x")',

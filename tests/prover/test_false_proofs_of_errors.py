@@ -383,6 +383,48 @@ def main() -> None:
     except ValueError:
         send_email("bob@example.com", "m")
 """,
+    "a range may be too long to be sorted": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        sorted(range(n))
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "a range may be too long for a display": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        [0, *range(n)]
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "a range may be too long to be taken over": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    xs = [0]
+    try:
+        xs += range(n)
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "an iterator over a range knows how long it is": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        list(reversed(range(n)))
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "nobody handles that a range is too long": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    xs = sorted(range(number()))
+""",
     "an error that holds such an int has no text": """
 @lictor_layer.guarantee(c.none_sent())
 def main() -> None:
@@ -480,6 +522,15 @@ def main() -> None:
             failed.append(each)
     for each in failed:
         send_email(each.email, "m")
+""",
+    "a range that is not too long": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = min(number(), 100)
+    try:
+        sorted(range(n))
+    except OverflowError:
+        send_email("bob@example.com", "m")
 """,
     "hexadecimal digits are never too many": """
 @lictor_layer.guarantee(c.none_sent())

@@ -162,7 +162,8 @@ def _slices() -> Bodies:
     sliced = [
         x
         for x in OPERANDS
-        if x.kind in ("str", "list", "tuple", "range", "either", "dict", "defaultdict", "none")
+        if x.kind
+        in ("str", "list", "tuple", "range", "either", "dict", "defaultdict", "Counter", "none")
     ]
     for x, low, high in itertools.product(sliced, BOUNDS, BOUNDS):
         for step in STEPS:

@@ -53,8 +53,11 @@ class Combination:
             for name in ("contextlib", "math", "re", "string")
             if _named(name, body)
         ]
-        if _named("defaultdict", body):
-            lines.append("from collections import defaultdict")
+        lines += [
+            f"from collections import {name}"
+            for name in ("Counter", "defaultdict")
+            if _named(name, body)
+        ]
         if _named("Own", body):
             lines += ["from lictor_layer import Row", "", "class Own(Row):", "    text: str", ""]
         if _named("Cold", body) or _named("Warm", body):

@@ -10,7 +10,7 @@ import importlib.util
 import math
 import re
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +145,21 @@ OPERANDS: tuple[Operand, ...] = (
         for text in (
             *("defaultdict(int)", "defaultdict(list)", "defaultdict(lambda: 5)"),
             *("defaultdict(helper)", '(defaultdict(int) | {"a": 1})'),
+        )
+    ),
+    *(
+        Operand("Counter", text, Counter, shown="dict({name})")
+        for text in (
+            *("Counter()", 'Counter(["b", "a", "a"])', "Counter(strs())", "Counter([an_int()])"),
+            *('Counter("aab")', 'Counter(s + "x" for s in strs())'),
+        )
+    ),
+    *(
+        Operand("Counter", "", Counter, f"{{name}} = {text}", shown="dict({name})")
+        for text in (
+            'Counter()\n{name}[a_str()] += 1\n{name}["a"] += 1',
+            "Counter()\nfor s in strs():\n    {name}[s] += 1",
+            'Counter(["a"])\nif a_bool():\n    {name}["b"] += 2',
         )
     ),
     *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 UNARY = (
@@ -148,6 +149,12 @@ METHODS: Mapping[type, tuple[str, ...]] = {
         'update([("z", 1)])', "update()", "update(x)", "keys()", "values()", "items()", "copy()", "clear()",
         'fromkeys(["z"])', 'fromkeys("ab", 1)', "get(1)", "get(True)", "get(1.0)", "get([])", "pop([])",
         "setdefault(True, 9)", "update({True: 9})",
+    ),
+    Counter: (
+        "most_common()", "most_common(1)", "most_common(0)", "most_common(-1)", "most_common(None)", "most_common(9)",
+        "most_common(an_int())", "most_common(True)", 'most_common("a")', "most_common(n=1)", "total()", "elements()",
+        'update(["a"])', 'update({"a": 1})', 'subtract(["a"])', 'get("a")', 'get("z", 0)', "items()", "keys()",
+        "values()", "copy()", "clear()", 'pop("a")', 'setdefault("z")', "popitem()",
     ),
     set: (
         "add(1)", "add(True)", "add([])", "discard(1)", "remove(1)", 'remove("z")', "pop()", "update([1, 2])",

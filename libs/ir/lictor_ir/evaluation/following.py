@@ -180,7 +180,9 @@ class Following:
         told: list[str] = []
         found: list[PossibleRun] = []
         for way in self._reached(told):
-            if way.pending is None:
+            if way.pending is None and not way.keeps_facts():
+                told.append("the program ended with what the document says can't be")
+            elif way.pending is None:
                 found.append(way)
                 if way.unkept() is None or len(found) > MAX_OTHERS:
                     break

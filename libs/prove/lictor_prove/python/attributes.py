@@ -7,7 +7,7 @@ is evaluated, and also when nobody calls what was read.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -34,6 +34,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations import (
     builtin_functions,
+    counters,
     format_strings,
     instances,
 )
@@ -179,6 +180,8 @@ _INSTEAD: Final = {
     (Kind.SET, "pop"): "Which item a set gives is not defined: use a list, or sorted(…).",
     (Kind.DICT, "popitem"): "Use pop with a key.",
     (Kind.DEFAULTDICT, "popitem"): "Use pop with a key.",
+    (Kind.COUNTER, "update"): "Count in a loop: `for x in xs: counts[x] += 1`.",
+    (Kind.COUNTER, "elements"): "Loop over items().",
 }
 _READING: Final = frozenset({"copy", "count", "index"})
 _CONTAINERS: Final = (Kind.LIST, Kind.DICT, Kind.SET, Kind.TUPLE)
@@ -202,6 +205,7 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.LIST: (list,),
     Kind.DICT: (dict,),
     Kind.DEFAULTDICT: (defaultdict,),
+    Kind.COUNTER: (Counter,),
     Kind.SET: (set,),
     Kind.FROZENSET: (frozenset,),
     Kind.RANGE: (range,),
@@ -318,5 +322,11 @@ ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
         for (kind, name), what in _OF_EACH_KIND.items()
         if kind == Kind.DICT
     },
+    **{
+        (Kind.COUNTER, name): _OF_EACH_KIND[Kind.DICT, name]
+        for name in ("clear", "copy", "get", "items", "keys", "values")
+    },
+    (Kind.COUNTER, "most_common"): Method(0, 1, counters.most_common),
+    (Kind.COUNTER, "total"): Method(0, 0, counters.total),
 }
 """Every attribute there is. What a method is given beyond what stands here is refused."""

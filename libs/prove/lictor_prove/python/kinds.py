@@ -80,6 +80,7 @@ class Kind(StrEnum):
     LIST = "list"
     DICT = "dict"
     DEFAULTDICT = "defaultdict"
+    COUNTER = "Counter"
     SET = "set"
     FROZENSET = "frozenset"
     """Of a layer; programs can't make one."""
@@ -137,6 +138,7 @@ class Kind(StrEnum):
 NUMERIC: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
 WHOLE: Final = (Kind.BOOL, Kind.INT)
 DICTS: Final = (Kind.DICT, Kind.DEFAULTDICT)
+KEYED: Final = (*DICTS, Kind.COUNTER)
 SETS: Final = (Kind.SET, Kind.FROZENSET)
 VIEWS: Final = (Kind.KEYS, Kind.VALUES, Kind.ITEMS)
 OBJECTS: Final = (
@@ -149,6 +151,7 @@ OPEN: Final = frozenset(
     {
         *OBJECTS,
         Kind.ANY,
+        Kind.COUNTER,
         Kind.ENUM,
         Kind.ROW,
         Kind.CLASS,

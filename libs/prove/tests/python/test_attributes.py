@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -34,6 +34,7 @@ SAMPLES = {
     Kind.LIST: "['ann']",
     Kind.DICT: "{'k': 1}",
     Kind.DEFAULTDICT: "defaultdict(int)",
+    Kind.COUNTER: "Counter()",
     Kind.SET: "{1}",
     Kind.RANGE: "range(3)",
     Kind.PATTERN: "re.compile('a+')",
@@ -46,9 +47,9 @@ UNKNOWN = {
     Kind.STR: "s",
     Kind.LIST: "names()",
 }
-READ = {"re": re, "defaultdict": defaultdict}
+READ = {"re": re, "Counter": Counter, "defaultdict": defaultdict}
 OBJECTS = {kind: eval(sample, READ) for kind, sample in SAMPLES.items()}  # noqa: S307 -- the table above
-IMPORTS = "from collections import defaultdict\n"
+IMPORTS = "from collections import Counter, defaultdict\n"
 NAMES = sorted(
     {
         name

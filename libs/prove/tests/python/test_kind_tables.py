@@ -9,7 +9,7 @@ import itertools
 import math
 import operator
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -81,6 +81,7 @@ VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.LIST: (lambda: [1], list),
     Kind.DICT: (lambda: {1: 2}, dict),
     Kind.DEFAULTDICT: (lambda: defaultdict(int, {1: 2}), lambda: defaultdict[int, int](int)),
+    Kind.COUNTER: (lambda: Counter([1]), lambda: Counter[int]()),
     Kind.SET: (lambda: {1}, lambda: set[int]()),
     Kind.FROZENSET: (lambda: frozenset({1}),),
     Kind.RANGE: (lambda: range(2), lambda: range(0)),

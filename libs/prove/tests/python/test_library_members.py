@@ -402,7 +402,8 @@ _EXACT: Final = (
     *("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "math.floor", "math.ceil"),
     *("math.trunc", "math.sqrt", "re.match", "re.fullmatch", "re.search", "re.compile"),
     *("dataclasses.asdict", "dataclasses.dataclass", "dataclasses.field", "dataclasses.replace"),
-    *("collections.defaultdict", "contextlib.nullcontext", "contextlib.suppress"),
+    *("collections.Counter", "collections.defaultdict"),
+    *("contextlib.nullcontext", "contextlib.suppress"),
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, apply, const, eq, or_
-from lictor_prove.python.kinds import DICTS, Kind, kind_of
+from lictor_prove.python.kinds import KEYED, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose
 from lictor_prove.python.machine.symbolic_values import (
@@ -38,7 +38,7 @@ from lictor_prove.python.refusals import refuse
 _NO_SEQUENCES: Final = frozenset(
     {
         *(Kind.NONE, Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STR),
-        *(*DICTS, Kind.SET, Kind.FROZENSET, Kind.ROW, Kind.INSTANCE),
+        *(*KEYED, Kind.SET, Kind.FROZENSET, Kind.ROW, Kind.INSTANCE),
     }
 )
 """What no pattern in brackets matches."""

@@ -184,7 +184,7 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
 def _delete_item(machine: Machine, owner: SymbolicValue, at: SymbolicValue) -> None:
     cases = machine.cases(owner)
     one = cases[0][1]
-    if len(cases) > 1 or not isinstance(one, Ref) or machine.stored(one).kind == "set":
+    if len(cases) > 1 or not isinstance(one, Ref) or machine.stored(one).kind in ("set", "Counter"):
         refuse(
             "delete.item",
             f"items of {described(one)} can't be deleted here",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from lictor_ir.document import Schema
@@ -31,7 +31,7 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, refuse, unmodelled
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
-KEYED: Final = ("dict", "defaultdict")
+KEYED: Final = ("dict", "defaultdict", "Counter")
 """Kinds of containers whose entries have keys."""
 
 
@@ -346,6 +346,8 @@ class SequenceV(SymbolicValue):
     picked: SequenceV | None = None
     """The same list by an unknown number of unknown indices, where not all are kept: for whoever asks for its length or
     an item."""
+    tells_length: bool = False
+    """Whether it is a range, or an iterator over one: it tells whoever makes a list of it how long that will be."""
 
     def at(self, index: Term) -> SequenceV:
         """The same, by another index; where that is no variable, only its item counts."""
@@ -355,7 +357,7 @@ class SequenceV(SymbolicValue):
         named = index if isinstance(index, Var) else self.index
         keep = substitute(self.keep, names)
         item = renamed(self.item, names)
-        return SequenceV(self.over, named, item, keep, self.kind, self.watched, self.picked)
+        return replace(self, index=named, item=item, keep=keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -412,7 +414,7 @@ class Content:
     """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
 
     kind: str
-    """`list`, `dict`, `defaultdict`, `set` or `frozenset`."""
+    """`list`, `dict`, `defaultdict`, `Counter`, `set` or `frozenset`."""
     held: tuple[ContainerItem, ...] | SequenceV
     """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
     appended: Appended | None = None

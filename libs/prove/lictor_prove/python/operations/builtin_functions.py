@@ -46,12 +46,13 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
+    counters,
     default_dicts,
     instances,
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
-from lictor_prove.python.operations.containers import length, put
+from lictor_prove.python.operations.containers import length, put, told_length
 from lictor_prove.python.operations.conversions import (
     ANY_NUMBER,
     NO_KEYWORDS,
@@ -129,9 +130,7 @@ def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
     def of(value: SymbolicValue) -> SymbolicValue:
         how = plan(machine, value)
         if isinstance(how, UnknownItems):
-            if isinstance(value, SequenceV) and value.kind == "range":
-                # Python asks how long it is first, and a range can be too long to say.
-                length(machine, value)
+            told_length(machine, value)
             return _copied(machine, value, how)
         return machine.make("list", container_methods.items_of(machine, value))
 
@@ -307,7 +306,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
             return known(value.made in classes)
         if kind == Kind.JSON:
             return boolean(either_way(machine, "what JSON holds has no model", value))
-        if kind in OPEN and kind not in _NO_INSTANCES:
+        if kind in OPEN and kind not in (*_NO_INSTANCES, Kind.COUNTER):
             undefined(machine, "isinstance()", value)
         if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
             refuse(
@@ -332,7 +331,11 @@ _TYPES: Final = frozenset(
         Kind.SET,
     }
 )
-_BELOW: Final = {Kind.BOOL: Kind.INT, Kind.DEFAULTDICT: Kind.DICT}
+_BELOW: Final = {
+    Kind.BOOL: Kind.INT,
+    Kind.DEFAULTDICT: Kind.DICT,
+    Kind.COUNTER: Kind.DICT,
+}
 """Classes that are below another one."""
 _NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS, Kind.DATACLASS)
 """Kinds whose values are certainly of none of these types."""
@@ -378,6 +381,7 @@ _FUNCTIONS: Final[Table] = {
     "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
+    "collections.Counter": (0, 1, NO_KEYWORDS, counters.make),
     "collections.defaultdict": (1, 1, NO_KEYWORDS, default_dicts.make),
     "dataclasses.replace": (1, 1, None, instances.replaced),
     "dataclasses.asdict": (1, 1, NO_KEYWORDS, instances.as_dict),

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, Term, apply, const, eq, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.python.kinds import (
-    DICTS,
+    KEYED,
     NUMERIC,
     SETS,
     Kind,
@@ -105,7 +105,7 @@ TRUTH: Final[dict[Kind, Callable[[Machine, SymbolicValue], Term]]] = by_kind(
         Kind.NONE: lambda _, __: FALSE,
         Kind.BOOL: lambda _, value: as_term(value),
         (Kind.INT, Kind.FLOAT, Kind.STR): _not_zero,
-        (Kind.TUPLE, Kind.LIST, *DICTS, *SETS): _not_empty,
+        (Kind.TUPLE, Kind.LIST, *KEYED, *SETS): _not_empty,
         # A range knows that it is not empty also where len() can't say how long it is.
         Kind.RANGE: lambda _, value: apply("lt", const(0), containers.range_size(value)),
         ALWAYS_TRUE: lambda _, __: TRUE,

@@ -90,7 +90,7 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
         case Ref():
             machine.step()
             content = machine.content(value)
-            if isinstance(content.held, SequenceV) or content.kind == "defaultdict":
+            if isinstance(content.held, SequenceV) or (content.is_dict and content.kind != "dict"):
                 return UNKNOWN
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):

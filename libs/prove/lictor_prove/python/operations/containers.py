@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, ite, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf, Type
 from lictor_prove.python.kinds import (
-    DICTS,
+    KEYED,
     OPEN,
     SETS,
     VIEWS,
@@ -88,9 +88,17 @@ def _tuple_length(_: Machine, value: SymbolicValue) -> Term:
 def _range_length(machine: Machine, value: SymbolicValue) -> Term:
     size = range_size(value)
     machine.require(
-        apply("le", size, const(sys.maxsize)), "the range is not too long for len() (OverflowError)"
+        apply("le", size, const(sys.maxsize)),
+        "the range is not too long for len() (OverflowError)",
+        error="OverflowError",
     )
     return size
+
+
+def told_length(machine: Machine, value: SymbolicValue) -> None:
+    """What Python asks before it makes a list of something: a range can be too long to say how long it is."""
+    if isinstance(value, SequenceV) and value.tells_length:
+        _range_length(machine, value)
 
 
 def range_size(value: SymbolicValue) -> Term:
@@ -111,7 +119,7 @@ def _look(_: Machine, value: SymbolicValue) -> NoReturn:
 
 LENGTHS: Final = by_kind(
     {
-        (Kind.STR, Kind.LIST, *DICTS, *SETS): _held_length,
+        (Kind.STR, Kind.LIST, *KEYED, *SETS): _held_length,
         Kind.TUPLE: _tuple_length,
         Kind.RANGE: _range_length,
         VIEWS: _look,
@@ -238,7 +246,7 @@ MEMBERSHIP: Final = by_kind(
     {
         Kind.STR: _in_text,
         (Kind.LIST, Kind.TUPLE, Kind.VALUES, Kind.ITERATOR): _in_items,
-        (*DICTS, Kind.KEYS, *SETS): _in_hashed,
+        (*KEYED, Kind.KEYS, *SETS): _in_hashed,
         Kind.ITEMS: _in_pairs,
         Kind.RANGE: _in_range,
     }
@@ -250,7 +258,7 @@ HASHED: Final = frozenset(
         *(Kind.DATE, Kind.TIMEDELTA, Kind.UUID, Kind.BYTES),
     }
 )
-UNHASHABLE: Final = frozenset({Kind.LIST, *DICTS, Kind.SET, Kind.KEYS, Kind.ITEMS})
+UNHASHABLE: Final = frozenset({Kind.LIST, *KEYED, Kind.SET, Kind.KEYS, Kind.ITEMS})
 
 
 def hashable(machine: Machine, value: SymbolicValue) -> None:

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, Type
-from lictor_prove.python.kinds import DICTS, NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
+from lictor_prove.python.kinds import DICTS, KEYED, NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
@@ -160,7 +160,7 @@ FAMILIES: Final = by_kind(
         Kind.STR: "string",
         Kind.TUPLE: "tuple",
         Kind.LIST: "list",
-        DICTS: "dict",
+        KEYED: "dict",
         (*SETS, Kind.KEYS, Kind.ITEMS): "set",
         Kind.VALUES: "values",
         Kind.RANGE: "range",

@@ -12,7 +12,7 @@ from typing import Any, Final
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, STR
-from lictor_prove.python.kinds import DICTS, SETS, Kind, kind_of
+from lictor_prove.python.kinds import KEYED, SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ErrorV,
@@ -41,7 +41,7 @@ _ESCAPED: Final = re.compile(r"\\[uU]")
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _PLAIN: Final = frozenset(
     {
-        *(Kind.NONE, Kind.LIST, Kind.TUPLE, *DICTS, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH),
+        *(Kind.NONE, Kind.LIST, Kind.TUPLE, *KEYED, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH),
         Kind.INSTANCE,
     }
 )

@@ -35,6 +35,7 @@ from lictor_prove.python.refusals import Raises, refuse
 Instance = InstanceV | InstanceRef
 _WITHOUT: Final = (Kind.NONE, *NUMERIC, Kind.STR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET)
 """Kinds that nobody can give an attribute."""
+_COPIED: Final = ("list", "dict", "set", "frozenset")
 
 
 def construct(
@@ -181,8 +182,9 @@ def _no_instance(value: SymbolicValue) -> NoReturn:
 
 
 def _is_copied(content: Content) -> bool:
-    """Whether `asdict` copies it item by item; how it copies a defaultdict depends on the version of Python."""
-    return content.kind != "defaultdict" and not isinstance(content.held, SequenceV)
+    """Whether `asdict` copies it item by item: of a Counter it counts the pairs, and of a defaultdict it depends on the
+    version of Python."""
+    return content.kind in _COPIED and not isinstance(content.held, SequenceV)
 
 
 def _copied(machine: Machine, value: SymbolicValue) -> SymbolicValue:

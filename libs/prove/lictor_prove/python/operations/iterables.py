@@ -9,7 +9,7 @@ from typing import Final
 from lictor_ir.terms import TRUE, Term, and_, apply, const, not_, substitute
 from lictor_ir.types import ListOf
 from lictor_prove.python.kinds import (
-    DICTS,
+    KEYED,
     SETS,
     VIEWS,
     Kind,
@@ -124,7 +124,7 @@ def _several(
     def item(index: Term) -> tuple[SymbolicValue, Term]:
         names: dict[Term, Term] = {held.index: index}
         value = renamed(held.item, names)
-        if kind in DICTS:
+        if kind in KEYED:
             keys = [
                 (guard, one.items[0])
                 for guard, one in alternatives(value)
@@ -159,7 +159,7 @@ def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
 
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
     {
-        (Kind.TUPLE, Kind.LIST, *DICTS, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
+        (Kind.TUPLE, Kind.LIST, *KEYED, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
         Kind.STR: _characters,
         Kind.JSON: _json,
     }

@@ -8,7 +8,7 @@ from lictor_ir.spelling.readable_values import short_text
 from lictor_ir.terms import TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
 from lictor_prove.python.kinds import (
-    DICTS,
+    KEYED,
     WHOLE,
     Kind,
     by_kind,
@@ -92,6 +92,11 @@ def _by_key(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Sym
     )
 
 
+def _count(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
+    """What a Counter says of a key: 0 where it has none, and it gets none."""
+    return lookup(machine, containers.as_ref(owner), index, known(0))
+
+
 def _by_index(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
     at = _index(machine, index)
     match owner:
@@ -134,6 +139,7 @@ ITEMS: Final = by_kind(
         (Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE): _by_index,
         Kind.DICT: _by_key,
         Kind.DEFAULTDICT: default_dicts.read,
+        Kind.COUNTER: _count,
         Kind.MATCH: _unread,
     }
 )
@@ -220,7 +226,7 @@ def _part(
 ) -> SymbolicValue:
     kind = kind_of(machine, owner)
     if kind not in SLICED:
-        if kind in (*DICTS, Kind.MATCH):
+        if kind in (*KEYED, Kind.MATCH):
             # Slices can be hashed since Python 3.12: the error depends on it.
             refuse("slice.kind", f"a slice of a {kind} is outside the subset", "Use its items.")
         undefined(machine, "a slice", owner)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import typing
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -33,7 +33,10 @@ Member = Callable[[str, str], SymbolicValue]
 
 _ROW: Final = type("Row", (), {})
 """Stands for a row class: `UserRow | None` is fine, and `UserRow[int]` is not."""
-_GENERIC: Final[Mapping[str, type]] = {"collections.defaultdict": defaultdict}
+_GENERIC: Final[Mapping[str, type]] = {
+    "collections.Counter": Counter,
+    "collections.defaultdict": defaultdict,
+}
 """Classes of the standard library that take types in brackets."""
 
 

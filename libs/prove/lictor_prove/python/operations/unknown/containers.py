@@ -49,7 +49,7 @@ from lictor_prove.python.machine.symbolic_values import (
     renamed,
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
-from lictor_prove.python.operations.containers import hashable
+from lictor_prove.python.operations.containers import hashable, told_length
 from lictor_prove.python.operations.iterables import not_of, unchanged
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
@@ -186,7 +186,7 @@ def append(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
 def extend(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`xs.extend(items)`, and `xs += items`."""
     not_of(machine, ref, args[0])
-    more = iterated(machine, args[0])
+    more = listed(machine, args[0])
     change(machine, ref, concatenated(opened(machine, ref), more))
     return NONE_VALUE
 
@@ -217,6 +217,13 @@ def _iterated(machine: Machine, one: SymbolicValue) -> SequenceV:
             "a container can't take these items: how many there are is not known",
             "Loop over them.",
         )
+    return found
+
+
+def listed(machine: Machine, value: SymbolicValue) -> SequenceV:
+    """What a list that is made of the value holds."""
+    found = iterated(machine, value)
+    told_length(machine, machine.cases(value)[0][1])
     return found
 
 
@@ -551,8 +558,9 @@ _OF_LISTS_DICTS_AND_SETS: Final[dict[tuple[str, str], Method]] = {
 METHODS: Final[dict[tuple[str, str], Method]] = {
     **_OF_LISTS_DICTS_AND_SETS,
     **{
-        (Kind.DEFAULTDICT, name): method
+        (each, name): method
         for (kind, name), method in _OF_LISTS_DICTS_AND_SETS.items()
+        for each in (Kind.DEFAULTDICT, Kind.COUNTER)
         if kind == Kind.DICT
     },
 }

@@ -12,7 +12,17 @@ from itertools import product
 from typing import Final
 
 from lictor_ir.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
-from lictor_prove.python.kinds import DICTS, NUMERIC, SETS, WHOLE, Group, Kind, kind_of, members
+from lictor_prove.python.kinds import (
+    DICTS,
+    KEYED,
+    NUMERIC,
+    SETS,
+    WHOLE,
+    Group,
+    Kind,
+    kind_of,
+    members,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import SymbolicValue, TupleV
 from lictor_prove.python.machine.unknown_values import flows, unknown
@@ -179,7 +189,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     **{
         name: (
             UnknownResult(((Kind.STR, Kind.NONE, Kind.BOOL, Kind.FLOAT),), STR),
-            UnknownResult(((*_SHOWN, Kind.DEFAULTDICT),), STR, may_raise=True),
+            UnknownResult(((*_SHOWN, Kind.DEFAULTDICT, Kind.COUNTER),), STR, may_raise=True),
         )
         for name in ("str()", "repr()")
     },
@@ -220,7 +230,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     ),
     "a slice": _row_of(STR, _TEXT, _BOUND, _BOUND, _BOUND, may_raise=True),
     "`in`": _row_of(
-        BOOL, (*_SHOWN, Kind.ROW), (Kind.LIST, Kind.TUPLE, *DICTS, *SETS, Kind.ITERATOR)
+        BOOL, (*_SHOWN, Kind.ROW), (Kind.LIST, Kind.TUPLE, *KEYED, *SETS, Kind.ITERATOR)
     ),
     "order": (
         UnknownResult((Kind.TUPLE, Kind.TUPLE), BOOL, may_raise=True),

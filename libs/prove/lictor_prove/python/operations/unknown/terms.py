@@ -47,12 +47,12 @@ def type_of(machine: Machine, value: SymbolicValue) -> Type:
 
 
 def check_passed(content: Content) -> None:
-    """Refuse to pass a defaultdict: whoever reads a missing key of it changes it."""
-    if content.kind == "defaultdict":
+    """Refuse to pass what reads like no dict: a defaultdict is changed by whoever reads it."""
+    if content.is_dict and content.kind != "dict":
         refuse(
-            "argument.defaultdict",
-            "a defaultdict can't be passed to a trusted function, which would change it by reading it",
-            "Pass a dict: `dict(counts)`; a function that gives defaultdicts makes those in it dicts, too.",
+            "argument.dict",
+            f"a {content.kind} can't be passed to a trusted function: reading it does more than reading a dict",
+            "Pass a dict: `dict(counts)`, and the same for those in it.",
         )
 
 
