@@ -15,7 +15,7 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.proof.prover import prove
 from lictor_schema.proofs.proof import ProofVerdict
 
-IMPORTS = "import dataclasses\nfrom dataclasses import asdict, dataclass, field, replace\n"
+IMPORTS = "import collections\nimport dataclasses\nfrom dataclasses import asdict, dataclass, field, replace\n"
 CLASSES = '''
 @dataclass
 class Line:
@@ -483,6 +483,26 @@ PAIRS = {
         "some = []\nfor user in users():\n    some.append(Line(user.email, tags=[user.name]))\n"
         "for line in some:\n    line.amount = 1\n    line.name = {}\nfor line in some:\n    send_email(line.name, 'x')",
         ("line.tags[0]", "some[0].name"),
+    ),
+    "two lists that hold the same instances": (
+        "each_at_most(5)",
+        "one, two = [], []\nfor user in users():\n    line = Line(user.name)\n    one.append(line)\n"
+        "    if user.active:\n        two.append(line)\nfor line in two:\n    line.amount = {}\n"
+        "for line in one:\n    pay(line.name, line.amount)",
+        ("7", "5"),
+    ),
+    "an instance that a helper finds or makes": (
+        "each_at_most(5)",
+        "def found(lines, name):\n    for line in lines:\n        if line.name == name:\n            return line\n"
+        "    line = Line(name)\n    lines.append(line)\n    return line\n\nlines = []\nfor user in users():\n"
+        "    found(lines, user.name).amount = {}\nfor line in lines:\n    pay(line.name, line.amount)",
+        ("6", "5"),
+    ),
+    "a value of a defaultdict": (
+        "each_at_most(5)",
+        "book = collections.defaultdict(lambda: Line('new'))\nfor user in users():\n"
+        "    book[user.name].amount = {}\nfor line in book.values():\n    pay(line.name, line.amount)",
+        ("6", "5"),
     ),
     "frozen ones of other fields": (
         "pays_at_most(0)",

@@ -6,7 +6,7 @@ import pytest
 
 from libs.prove.tests.python_front_end import ACCEPTED, concrete, outcome_of, program, rejection
 
-IMPORT = "from dataclasses import asdict, dataclass, field, replace\n"
+IMPORT = "import collections\nfrom dataclasses import asdict, dataclass, field, replace\n"
 LINE = "@dataclass\nclass Line:\n    name: str\n    amount: int = 0\n"
 
 DECLARATIONS = {
@@ -95,6 +95,9 @@ BODIES = {
     "note(Line('a'))": "argument.value",
     "note([Line(each) for each in names()])": "argument.value",
     "note(asdict(Line('a')))": ACCEPTED,
+    "x = asdict(Line({'a': [1, {'b'}]}))": ACCEPTED,
+    "x = asdict(Line(collections.defaultdict(list)))": "dataclass.asdict",
+    "x = asdict(Line(number))": "dataclass.asdict",
     "note(Line.amount)": "value.opaque",
     "note(Line.name)": "value.opaque",
     "x = Line == Line": "operator.equality",
