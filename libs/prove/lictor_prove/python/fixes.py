@@ -106,10 +106,18 @@ def _replaced(node: ast.expr | ast.stmt, text: str) -> Edit:
     return Edit((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset), text)
 
 
+_LOOSE: Final = (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr)
+"""What binds no closer than a comparison, as `not` does. The parentheses around it are no part of it."""
+
+
 def _text(node: ast.expr, source: str) -> str:
-    """An expression as it was written; between parentheses where it is on several lines."""
+    """An expression as it was written; between parentheses where it is on several lines, or would be taken apart beside
+    an operator."""
     told = ast.get_source_segment(source, node) or ast.unparse(node)
-    return f"({told})" if "\n" in told else told
+    is_loose = isinstance(node, _LOOSE) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+    return f"({told})" if is_loose or "\n" in told else told
 
 
 def _at(tree: ast.Module, line: int) -> Iterator[ast.AST]:

@@ -33,6 +33,11 @@ FIXES = {
     ),
     "import math\nsend('a', 'b')": "send('a', 'b')",
     "if number() is 1:\n    send('a', 'b')": "if number() == 1:\n    send('a', 'b')",
+    "if (number() or 2) is 2:\n    send('a', 'b')": "if (number() or 2) == 2:\n    send('a', 'b')",
+    "if 1 is (number() == 1):\n    send('a', 'b')": "if 1 == (number() == 1):\n    send('a', 'b')",
+    "if (0 if number() else 1) is 1:\n    send('a', 'b')": (
+        "if (0 if number() else 1) == 1:\n    send('a', 'b')"
+    ),
     "for x in {2, 1}:\n    send('a', str(x))": "for x in sorted({2, 1}):\n    send('a', str(x))",
     "xs = (n for n in ['a'])\nfor x in xs:\n    send('a', x)": (
         "xs = [n for n in ['a']]\nfor x in xs:\n    send('a', x)"
