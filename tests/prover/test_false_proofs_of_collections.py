@@ -189,6 +189,14 @@ BROKEN = {
         "each_at_most(1)",
         f"{COUNTED}for k in d:\n    if d[k] > 1:\n        pay(k, d[k])\n        break",
     ),
+    "the counts of the greatest": (
+        "each_at_most(1)",
+        f"{COUNTED}for k in sorted(d, key=lambda k: d[k], reverse=True)[:2]:\n    pay(k, d[k])",
+    ),
+    "a slice that is empty for some": (
+        QUIET,
+        f"{COUNTED}ks = sorted(d)[1:3]\nd.clear()\nfor k in ks:\n    if d[k] == 0:\n        send_email(k, 'x')",
+    ),
     "the greatest count": (
         "each_at_most(1)",
         f"{COUNTED}if d:\n    k = max(d, key=lambda x: d[x])\n    pay(k, d[k])",
@@ -380,6 +388,11 @@ KEPT = {
     "at least one": (
         QUIET,
         'for n in Counter(names()).values():\n    if n < 1:\n        send_email("a", "x")',
+    ),
+    "the keys of the three greatest": (
+        "at_most(1)",
+        f"{COUNTED}top = sorted(d, key=lambda k: d[k], reverse=True)[:3]\n"
+        'send_email("a", ", ".join([f"{k}: {d[k]}" for k in top]))',
     ),
     "a call whose failure is suppressed": (
         "at_most(1)",

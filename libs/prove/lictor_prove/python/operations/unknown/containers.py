@@ -12,7 +12,19 @@ from typing import Final
 
 from lictor_ir.document import Binder
 from lictor_ir.provenance import made_of
-from lictor_ir.terms import FALSE, TRUE, App, Result, Term, Var, apply, const, ite, substitute
+from lictor_ir.terms import (
+    FALSE,
+    TRUE,
+    App,
+    Const,
+    Result,
+    Term,
+    Var,
+    apply,
+    const,
+    ite,
+    substitute,
+)
 from lictor_ir.types import BOOL, INT, STR, ListOf, Type
 from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.loop_summaries import (
@@ -389,13 +401,13 @@ def _parts(term: Term) -> tuple[Term, ...]:
 def _is_inside(machine: Machine, place: Term, held: SequenceV) -> bool:
     """Whether it is certainly the index of an item."""
     size = count(held)
-    over = {binder.over for binder in machine.binders}
     if isinstance(place, Var):
         loops = [binder.over for binder in machine.binders if binder.index is place]
         return any(each in (size, held.over) or _is_cut(each, size) for each in loops)
-    some = apply("lt", const(0), size)
-    is_some = bool(over & {size, held.over}) or any(_is_cut(each, size) for each in over)
-    return bound_of(place) is size and (is_some or machine.decided(some) is True)
+    if bound_of(place) is not size:
+        return False
+    is_some = machine.decided(apply("lt", const(0), size)) is True
+    return is_some or any(_needs(binder.over, size, held.over) for binder in machine.binders)
 
 
 def _is_cut(over: Term, size: Term) -> bool:
@@ -403,6 +415,33 @@ def _is_cut(over: Term, size: Term) -> bool:
     match over:
         case App(op="ite", args=(_, place, most)):
             return most is size and bound_of(place) is size
+        case _:
+            return False
+
+
+def _needs(over: Term, size: Term, whole: Term) -> bool:
+    """Whether a number is positive only where the size is, as those of slices are; `whole`: the list of that size."""
+    if over in (size, whole):
+        return True
+    match over:
+        case Const(value=int(number)):
+            return number <= 0
+        case App(op="sub", args=(number, Const(value=int(less)))):
+            return less >= 0 and _needs(number, size, whole)
+        case App(op="ite", args=(App(op="lt", args=(one, other)), then, otherwise)):
+            # What is below something that is positive is looked at, and so is what is not below a number.
+            is_below = then is one and _needs(other, size, whole)
+            is_above = (
+                isinstance(other, Const)
+                and isinstance(other.value, int)
+                and other.value > 0
+                and _needs(one, size, whole)
+            )
+            return (is_below or _needs(then, size, whole)) and (
+                is_above or _needs(otherwise, size, whole)
+            )
+        case App(op="ite", args=(_, then, otherwise)):
+            return _needs(then, size, whole) and _needs(otherwise, size, whole)
         case _:
             return False
 
