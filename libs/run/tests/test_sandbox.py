@@ -81,6 +81,11 @@ ESCAPES = {
     "x = ().__class__.__base__.__subclasses__()": AttributeError,
     "g = (each for each in [1])\nx = g.gi_frame.f_back": AttributeError,
     "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    x = e.__traceback__": AttributeError,
+    "from fractions import Fraction\nFraction.numerator = 3": AttributeError,
+    "import json\njson.loads.x = 3": AttributeError,
+    "from string import Template\nfor Template.pattern in [1]: pass": AttributeError,
+    "from uuid import UUID\ndel UUID.hex": AttributeError,
+    "from string import Template\nTemplate.delimiter += '#'": AttributeError,
     "import typing\ndef f(a: '().__class__'): pass\ntyping.get_type_hints(f)": TypeError,
     "import typing\ntyping.ForwardRef('1')._evaluate({}, {}, frozenset())": TypeError,
 }
@@ -102,6 +107,7 @@ def test_a_program_that_got_past_the_front_end_still_reaches_nothing(
         "main.__globals__",
         # Nobody calls it, and the runner would stop the whole program for it.
         "def other(x):\n    return x.gi_frame",
+        "def other(x):\n    x.name = 1",
     ],
 )
 def test_a_program_that_tries_is_rejected_and_so_never_approved(bank: Bank, text: str) -> None:

@@ -137,7 +137,7 @@ class PossibleRun:
         monitor = ContractMonitor(document) if monitored else None
         facts = LearnedFacts() if document.unknowns and chosen is None else None
         made = cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
-        if not made._holds_in_round(None):
+        if facts is not None and not made._holds_in_round(None):
             raise UnspecifiedError("no value of its unknowns is as the document says")
         return made
 

@@ -150,6 +150,11 @@ def leads_out(attribute: str) -> bool:
     return attribute.startswith("__") or attribute in _WAYS_OUT
 
 
+def is_changed(node: ast.Attribute) -> bool:
+    """Whether an attribute is assigned to or deleted: functions and classes are those of everybody in the process."""
+    return not isinstance(node.ctx, ast.Load)
+
+
 class ProgramSource:
     """The text of a program, and where things stand in it."""
 
@@ -312,6 +317,13 @@ def _check_details(node: ast.AST) -> None:
         case ast.Attribute(attr=name) if leads_out(name):
             refuse(
                 "attribute.dunder", f".{name} reaches into the interpreter", "Don't use it.", node
+            )
+        case ast.Attribute() if is_changed(node):
+            refuse(
+                "assign.target",
+                "only names, items and tuples of them can be assigned to",
+                "Use a name.",
+                node,
             )
         case ast.MatchClass(kwd_attrs=[_, *_]):
             refuse(
