@@ -56,8 +56,8 @@ PATTERNS = {
     ),
     "addresses that were seen": (
         ONCE,
-        "    seen = set()\n    for person in list_customers():\n        if person.email in seen:\n            continue\n"
-        f"        seen.add(person.email)\n        {SEND}\n",
+        "    seen = set()\n    for person in list_customers():\n        if person.email in seen:\n"
+        f"            continue\n        seen.add(person.email)\n        {SEND}\n",
         "unknown",
     ),
     "a text that is tested": (
