@@ -224,10 +224,10 @@ BLOCKS: Final = (
     "for <k=k> in list(<d>):\n    @", "for <k=k>, <xs=h> in <g>.items():\n    @", "for <v=i> in range(2):\n    @",
     "<v=w> = 0\nwhile <v> < 3 and <bool>:\n    <v> += 1\n    @",
     "<v=w> = 0\nwhile True:\n    <v> += 1\n    if <v> > 3 or <bool>:\n        break\n    @",
-    "with suppress(ZeroDivisionError):\n    <n> += 4 // number()\n    @",
-    "with suppress(KeyError, ValueError):\n    @\n    <n> = {\"a\": 3}[<str>]\n    @",
-    "with suppress(LookupError), nullcontext(names()[<int>]) as <t=w>:\n    @",
-    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    @\n    <t=t> = names()[<n>]",
+    "with suppress(ZeroDivisionError):\n    <n> += 4 // number()\n    send_email(<str>, <str>)",
+    "with suppress(KeyError, ValueError):\n    <t> = <str>\n    <n> = {\"a\": 3}[<str>]\n    <t> = <str>",
+    "with suppress(LookupError), nullcontext(names()[<int>]) as <t=w>:\n    pay(<t>, <int>)",
+    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    <xs>.append(<str>)\n    <t=t> = names()[<n>]",
     "for <v=i> in range(len(<rs>)):\n    <row=r> = <rs>[<v>]\n    @",
 )  # fmt: skip
 
