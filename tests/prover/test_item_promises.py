@@ -252,6 +252,20 @@ def test_answers_differ_where_promises_leave_them_free(layer: Layer) -> None:
     assert len(set(rows)) >= 5
 
 
+def test_long_lists_keep_what_is_promised_of_each_item(layer: Layer) -> None:
+    """Items that are alike are changed together: one after the other takes more changes than there may be."""
+    body = (
+        "for at, p in enumerate(some(45)):\n"
+        "    if p.email.title() and (at + 1) % 40 == 0:\n"
+        "        order(p.sku, p.stock)"
+    )
+    plan = proof_of(layer, body).plan
+    assert plan is not None
+    lists = [run.answers[0].result for run in plan.order.runs if run.fails_at is None]
+    assert {len(rows) for rows in lists} == {45}
+    assert len(set(map(str, lists))) > 20
+
+
 REFUTED = {
     "of another column": "for p in products():\n    mail(p.sku)",
     "of the items that are left out": "for p in named():\n    order(p.sku, p.stock)",
