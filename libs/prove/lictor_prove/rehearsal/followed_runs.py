@@ -14,6 +14,7 @@ from lictor_ir.document import Document, Span
 from lictor_ir.errors import BrokenPromiseError, DifferenceError, TooManyWaysError
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
 from lictor_ir.evaluation.following import Following
+from lictor_ir.evaluation.steps import Trace
 from lictor_ir.spelling.literals import read_int
 from lictor_ir.types import FLOAT, Type
 from lictor_ir.values import RowValue, Value
@@ -36,6 +37,10 @@ class FollowedRun:
     """Whether there are more ways than were followed, and none of those fits: then nothing is compared."""
     looked_at: int = 0
     """Ways that were looked at."""
+    traces: tuple[Trace, ...] = ()
+    """The runs of the document that it may have been, as far as it went."""
+    is_whole: bool = False
+    """Whether it came to its end, and these are all."""
 
 
 def followed(
@@ -45,15 +50,24 @@ def followed(
     raising: Sequence[Span],
     *,
     most: int,
+    monitored: bool = True,
 ) -> FollowedRun:
-    """Whether a run is one of its document; `most`: ways that are looked at until it is left open."""
+    """Whether a run is one of its document; `most`: ways that are looked at until it is left open.
+
+    `monitored`: and keeps the guarantees, with every call.
+    """
     try:
         inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
-        following = Following(document, inputs, monitored=True, most=most)
+        following = Following(document, inputs, monitored=monitored, most=most)
     except DifferenceError as difference:
         return FollowedRun(str(difference))
     run = _followed(following, document, planned, observed, raising)
-    return replace(run, looked_at=following.looked_at)
+    return replace(
+        run,
+        looked_at=following.looked_at,
+        traces=tuple(following.traces),
+        is_whole=following.is_whole and observed.ended == "completed",
+    )
 
 
 def _followed(

@@ -43,7 +43,7 @@ from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, Stag
 from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.planning_time import PlanningTime
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
-from lictor_prove.rehearsal.sample_texts import sample_texts
+from lictor_prove.rehearsal.sample_texts import number_texts, sample_texts
 from lictor_prove.written_values import shortened, written
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ MAX_LETTERS: Final = 100
 """Solvers lose themselves in longer texts, and forget the time."""
 QUESTION_MS: Final = 500
 """For one question to the solver."""
+SEARCH_MS: Final = 1_000
+"""For a counterexample: what is undecided has taken long already, and would have to be looked at by somebody."""
+MAX_SEARCH_MS: Final = 2_000
 MAX_WAYS: Final = 8
 """Paths to one place that a solver is asked about."""
 MAX_BYTES: Final = 640 * 1024
@@ -119,6 +122,14 @@ class Plan:
     seed: str = ""
     """Where its random values come from: with it, the same runs can be planned again."""
     ms: float = 0.0
+    literals: tuple[object, ...] = ()
+    """What stands in the program, and texts that it can read."""
+    errors: tuple[str, ...] = ()
+    """The classes of errors that it handles."""
+    unread: frozenset[str] = frozenset()
+    """The calls that promise more than the document says."""
+    search_ms: float = 0.0
+    """What looking for more runs may take."""
 
 
 def planned(
@@ -130,21 +141,35 @@ def planned(
     seed: str,
     literals: Sequence[object] = (),
     solved_ms: float = 0.0,
+    is_proved: bool = True,
 ) -> Plan:
-    """The plan for a program that is proved; `order` is without runs. `literals`: what stands in the program."""
+    """The plan for a program; `order` is without runs. `literals`: what stands in the program.
+
+    `is_proved`: every place is to be reached; else the runs are what a counterexample is looked for with.
+    """
     begun = time.perf_counter()
-    time_left = PlanningTime(max(settings.rehearsal_ms, solved_ms))
+    most_ms = max(settings.rehearsal_ms, solved_ms)
+    time_left = PlanningTime(most_ms)
     planning = _Planning(document, shape, settings, time_left)
     planning.try_values(literals, Random(seed))
-    planning.ask_solver()
-    planning.find_others()
-    return replace(planning.plan(order), seed=seed, ms=(time.perf_counter() - begun) * 1000)
+    if is_proved:
+        planning.ask_solver()
+        planning.find_others()
+    return replace(
+        planning.plan(order),
+        seed=seed,
+        ms=(time.perf_counter() - begun) * 1000,
+        literals=tuple(literals),
+        errors=tuple(each for each in shape.handled if each in ERRORS),
+        unread=frozenset(each.call for each in shape.unread),
+        search_ms=min(most_ms if is_proved else max(most_ms, SEARCH_MS), MAX_SEARCH_MS),
+    )
 
 
 def literals_of(tree: ast.Module) -> tuple[object, ...]:
     """The numbers and texts that stand in a program, and texts that it can read."""
     stated = (node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
-    return (*stated, *sample_texts(tree))
+    return (*stated, *number_texts(tree), *sample_texts(tree))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""A run of the real program that breaks a guarantee nobody could decide: its counterexample.
+
+It counts only if nothing about it is in doubt: it came to its end, it was followed in every way that the document
+admits, each of them breaks the guarantee, and every promise of a trusted call and every obligation before it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+from lictor_ir.errors import IrError
+from lictor_ir.evaluation import Trace, broken_assumptions, failed_obligations, holds
+from lictor_prove.proof.counterexamples import told_run
+from lictor_prove.proof.result import Counterexample, Proof
+from lictor_prove.proof.verdicts import guarantee_reason
+from lictor_prove.rehearsal.followed_runs import FollowedRun
+from lictor_schema.proofs.proof import ProofVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenGuarantee:
+    """A guarantee, by its number, and the run that breaks it."""
+
+    number: int
+    run: Counterexample
+
+
+def broken_by(proof: Proof, unread: Set[str], run: FollowedRun) -> BrokenGuarantee | None:
+    """The first undecided guarantee that a run breaks without any doubt.
+
+    `unread`: the calls that promise more than the document says: nobody knows whether their answers keep it.
+    """
+    if run.difference or run.is_outside or not run.is_whole or not run.traces:
+        return None
+    first = run.traces[0]
+    if any(step.atom.id in unread for step in first.steps):
+        return None
+    for number, found in enumerate(proof.guarantees):
+        if found.verdict is not ProofVerdict.UNKNOWN:
+            continue
+        guarantee = first.document.guarantees[number]
+        try:
+            if all(
+                _keeps_all_else(each) and not holds(guarantee.contract, each) for each in run.traces
+            ):
+                told = told_run(f"{guarantee.name} is broken", guarantee.contract, first)
+                return BrokenGuarantee(number, told)
+        except (IrError, ArithmeticError, TypeError):
+            continue
+    return None
+
+
+def _keeps_all_else(trace: Trace) -> bool:
+    """Whether promises and obligations hold in it. UnspecifiedError when that is not known."""
+    return not broken_assumptions(trace) and not failed_obligations(trace)
+
+
+def refuted(proof: Proof, broken: BrokenGuarantee) -> Proof:
+    """The proof with the guarantee refuted."""
+    assert proof.ir is not None, "what is run has a document"
+    document, at = proof.ir.document, broken.number
+    before = proof.guarantees[at]
+    after = replace(
+        before,
+        verdict=ProofVerdict.REFUTED,
+        how="evaluation",
+        counterexample=broken.run,
+        reason="",
+    )
+    undecided, reason = (
+        guarantee_reason(document, at, before),
+        guarantee_reason(document, at, after),
+    )
+    return replace(
+        proof,
+        verdict=ProofVerdict.REFUTED,
+        guarantees=(*proof.guarantees[:at], after, *proof.guarantees[at + 1 :]),
+        reasons=tuple(reason if each == undecided else each for each in proof.reasons),
+    )

@@ -1,0 +1,145 @@
+"""What is asked of a stage about one program, round by round.
+
+What is proved is rehearsed: the planned runs first. Where they leave a call site out, runs are looked for that reach
+it. Where a guarantee is undecided, runs are looked for that break it. All of it is bounded, and whoever has the stage
+performs the orders: in this process, or over the bus.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from lictor_prove.proof.result import Proof
+from lictor_prove.rehearsal.comparison import Comparison, not_rehearsed
+from lictor_prove.rehearsal.followed_runs import FollowedRun, followed
+from lictor_prove.rehearsal.orders import Observation, ObservedRun, PlannedRun, StageOrder
+from lictor_prove.rehearsal.plan import Plan
+from lictor_prove.rehearsal.refutation import BrokenGuarantee, broken_by, refuted
+from lictor_prove.rehearsal.run_search import RunSearch
+from lictor_prove.rehearsal.stage import Stage
+from lictor_schema.proofs.proof import ProofVerdict
+
+RUNS: Final = 32
+"""Of one round."""
+MAX_ROUNDS: Final = 12
+MAX_LOOKED_AT: Final = 300
+"""Ways that one run is followed in."""
+
+
+def rehearse(proof: Proof, stage: Stage) -> Proof:
+    """The proof after its rehearsal; as it is, where there is nothing to run."""
+    rounds = Rounds(proof)
+    while rounds.order is not None:
+        begun = time.perf_counter()
+        rounds.see(stage.perform(rounds.order), ms=(time.perf_counter() - begun) * 1000)
+    return rounds.result(proof)
+
+
+class Rounds:
+    """The orders about one program, and what was seen of them."""
+
+    def __init__(self, proof: Proof) -> None:
+        self._proof = proof
+        self._ms = self._computed_ms = self._since = 0.0
+        self._made = 0
+        self._search: RunSearch | None = None
+        self._broken: BrokenGuarantee | None = None
+        self._comparison: Comparison | None = None
+        plan = proof.plan if proof.rehearsal is None else None
+        self.order: StageOrder | None = None
+        """What the stage is to perform next; None at the end."""
+        if plan is None:
+            return
+        if proof.verdict is ProofVerdict.PROVED:
+            self._comparison = Comparison(proof, plan)
+        self.order = plan.order if plan.order.runs else None
+        if self.order is None and self._comparison is not None:
+            self._comparison.see(Observation(()))
+
+    def see(self, observation: Observation, *, ms: float = 0.0) -> None:
+        """What the stage observed of the order, in so many milliseconds."""
+        begun = time.perf_counter()
+        self._since = time.thread_time() - self._computed_ms / 1000
+        order, plan = self.order, self._proof.plan
+        assert order is not None
+        assert plan is not None
+        self.order = None
+        found = self._found(plan, order, observation)
+        if not self._is_over(observation):
+            self.order = self._next(plan, found)
+        self._made += 1
+        self._computed_ms = self._spent_ms
+        self._ms += ms + (time.perf_counter() - begun) * 1000
+
+    def result(self, proof: Proof) -> Proof:
+        """The proof with what was found; it may have got a certificate meanwhile."""
+        if proof.verdict is ProofVerdict.PROVED and proof.rehearsal is None:
+            if self._comparison is None:
+                return not_rehearsed(proof, "nothing was planned")
+            return self._comparison.result(proof, self._ms)
+        if proof.plan is None:
+            return proof
+        timings = replace(proof.timings, rehearse_ms=proof.timings.rehearse_ms + self._ms)
+        proof = replace(proof, plan=None, timings=timings)
+        return proof if self._broken is None else refuted(proof, self._broken)
+
+    def _found(
+        self, plan: Plan, order: StageOrder, observation: Observation
+    ) -> list[tuple[PlannedRun, ObservedRun, FollowedRun]]:
+        """The runs with what they are by the document."""
+        if self._comparison is not None and not self._made:
+            return self._comparison.see(observation)
+        if observation.python != self._proof.python:
+            return []
+        found: list[tuple[PlannedRun, ObservedRun, FollowedRun]] = []
+        for planned, observed in zip(order.runs, observation.runs, strict=False):
+            run = self._followed(plan, planned, observed)
+            found.append((planned, observed, run))
+            if self._comparison is not None:
+                self._comparison.see_more(planned, observed, run)
+            else:
+                self._broken = broken_by(self._proof, plan.unread, run)
+            if self._is_over(observation) or self._spent_ms > plan.search_ms:
+                break
+        return found
+
+    def _followed(self, plan: Plan, planned: PlannedRun, observed: ObservedRun) -> FollowedRun:
+        assert self._proof.ir is not None, "what has a plan has a document"
+        return followed(
+            self._proof.ir.document,
+            planned,
+            observed,
+            plan.raising,
+            most=MAX_LOOKED_AT,
+            monitored=self._comparison is not None,
+        )
+
+    def _is_over(self, observation: Observation) -> bool:
+        if observation.refused or self._broken is not None:
+            return True
+        return self._comparison is not None and (
+            self._comparison.is_over or not self._comparison.missing
+        )
+
+    @property
+    def _spent_ms(self) -> float:
+        """What this process computed for it so far; stages are waited for in another time."""
+        return (time.thread_time() - self._since) * 1000
+
+    def _next(
+        self, plan: Plan, found: Sequence[tuple[PlannedRun, ObservedRun, FollowedRun]]
+    ) -> StageOrder | None:
+        if self._made >= MAX_ROUNDS or self._spent_ms > plan.search_ms:
+            return None
+        if self._search is None:
+            assert self._proof.ir is not None, "what has a plan has a document"
+            document = self._proof.ir.document
+            self._search = RunSearch(document, plan.literals, plan.errors, Random(plan.seed))
+        for planned, observed, run in found:
+            self._search.learn(planned, observed, run)
+        runs = self._search.runs(RUNS)
+        return replace(plan.order, runs=runs) if runs else None
