@@ -23,7 +23,7 @@ from lictor_prove.rehearsal.run_search import RunSearch
 from lictor_prove.rehearsal.stage import Stage
 from lictor_schema.proofs.proof import ProofVerdict
 
-RUNS: Final = 32
+RUNS: Final = 48
 """Of one round."""
 MAX_ROUNDS: Final = 12
 MAX_LOOKED_AT: Final = 300
@@ -69,6 +69,9 @@ class Rounds:
         assert plan is not None
         self.order = None
         found = self._found(plan, order, observation)
+        if not self._made and self._comparison is not None:
+            # The search has its own time: what was planned is compared in any case.
+            self._since = time.thread_time()
         if not self._is_over(observation):
             self.order = self._next(plan, found)
         self._made += 1
@@ -96,7 +99,8 @@ class Rounds:
         if observation.python != self._proof.python:
             return []
         found: list[tuple[PlannedRun, ObservedRun, FollowedRun]] = []
-        for planned, observed in zip(order.runs, observation.runs, strict=False):
+        made = zip(order.runs, observation.runs, strict=False)
+        for planned, observed in made if self._search is None else self._search.new_first(made):
             run = self._followed(plan, planned, observed)
             found.append((planned, observed, run))
             if self._comparison is not None:

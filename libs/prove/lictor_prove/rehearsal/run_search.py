@@ -9,9 +9,11 @@ as that is known beforehand; a run that breaks a promise all the same is dropped
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Any, Final, cast
 
@@ -34,6 +36,8 @@ MAX_ANSWERS: Final = 150
 MAX_BYTES: Final = 64 * 1024
 """Of what one run is given."""
 MAX_SEEN: Final = 200
+OTHERS: Final = 8
+"""Runs that are followed and did nothing new."""
 ALL_FAIL: Final = 0.3
 """How often every call of a function fails, where a program handles that one does."""
 LAST: Final = 8
@@ -77,17 +81,52 @@ class RunSearch:
         }
         self._parents: list[_Parent] = []
         self._reached: set[Hashable] = set()
+        self._seen: set[Hashable] = set()
+        self._numbers = sorted({each for each in literals if type(each) is int})
         self._made: set[str] = set()
+
+    def new_first(
+        self, made: Iterable[tuple[PlannedRun, ObservedRun]]
+    ) -> list[tuple[PlannedRun, ObservedRun]]:
+        """Runs that did what none did before them, then some others: following one takes longer than making it."""
+        new: list[tuple[PlannedRun, ObservedRun]] = []
+        others: list[tuple[PlannedRun, ObservedRun]] = []
+        for run, observed in made:
+            done = set(self._done(observed))
+            (others if done <= self._seen else new).append((run, observed))
+            self._seen |= done
+        return [*new, *others[:OTHERS]]
 
     def learn(self, run: PlannedRun, observed: ObservedRun, found: FollowedRun) -> None:
         """Keep a run that was made, if it did what none did before it."""
         if found.difference or found.is_outside or not found.traces:
             return
-        reached = set(_reached(found.traces[0], observed))
+        trace = found.traces[0]
+        made = Counter(step.atom.id for step in trace.steps)
+        reached = {
+            *self._done(observed),
+            *((call, times.bit_length()) for call, times in made.items()),
+        }
         if reached <= self._reached:
             return
         self._reached |= reached
-        self._parents = [*self._parents, _Parent(found.traces[0], run)][-MAX_PARENTS:]
+        self._parents = [*self._parents, _Parent(trace, run)][-MAX_PARENTS:]
+
+    def _done(self, observed: ObservedRun) -> Iterator[Hashable]:
+        """What a run did: which calls, roughly how often, one after which, with which numbers, and where it ended.
+
+        A number is told by where it stands among those of the program.
+        """
+        yield observed.ended, observed.line
+        for effect, times in Counter(call.effect for call in observed.calls).items():
+            yield effect, times.bit_length()
+        for one, other in pairwise(observed.calls):
+            yield "after", one.effect, other.effect
+        for call in observed.calls:
+            for name, value in call.arguments.items():
+                if type(value) is int:
+                    place = bisect_left(self._numbers, value), bisect_right(self._numbers, value)
+                    yield call.effect, name, place
 
     def runs(self, count: int) -> tuple[PlannedRun, ...]:
         """The next runs, so many at most."""
@@ -165,15 +204,6 @@ class RunSearch:
 
     def _failure(self, effect: str) -> Answer:
         return Answer(effect, None, self._random.choice(self._errors))
-
-
-def _reached(trace: Trace, observed: ObservedRun) -> Iterator[Hashable]:
-    """What a run did: which calls, roughly how often, one after which, and where it ended."""
-    for call, times in Counter(step.atom.id for step in trace.steps).items():
-        yield call, times.bit_length()
-    for one, other in zip(trace.steps, trace.steps[1:], strict=False):
-        yield one.atom.id, other.atom.id
-    yield observed.ended, observed.line
 
 
 def _scalars(trace: Trace) -> Iterator[Any]:
