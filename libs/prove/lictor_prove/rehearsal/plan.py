@@ -168,7 +168,11 @@ def planned(
 
 def literals_of(tree: ast.Module) -> tuple[object, ...]:
     """The numbers and texts that stand in a program, and texts that it can read."""
-    stated = (node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
+    nodes = nodes_below(tree)
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+    stated = (
+        node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in said
+    )
     return (*stated, *number_texts(tree), *sample_texts(tree))
 
 
@@ -241,7 +245,7 @@ class _Planning:
             keep = number < first or self._has_too_few
             is_run = self._try(chosen, keep=keep)
             self._is_narrow |= chosen.is_changed or not is_run
-            if not chosen.is_open:
+            if is_run and not chosen.is_open:
                 # Nothing was chosen: all runs are alike.
                 return
 

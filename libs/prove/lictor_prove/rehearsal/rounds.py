@@ -26,6 +26,8 @@ from lictor_schema.proofs.proof import ProofVerdict
 RUNS: Final = 48
 """Of one round."""
 MAX_ROUNDS: Final = 12
+OTHERS: Final = 8
+"""Runs of a round that are followed and did nothing new."""
 MAX_LOOKED_AT: Final = 300
 """Ways that one run is followed in."""
 
@@ -100,7 +102,11 @@ class Rounds:
             return []
         found: list[tuple[PlannedRun, ObservedRun, FollowedRun]] = []
         made = zip(order.runs, observation.runs, strict=False)
-        for planned, observed in made if self._search is None else self._search.new_first(made):
+        if self._search is not None:
+            # For a place that was not reached, a run that does nothing new is of no use.
+            others = OTHERS if self._comparison is None else 0
+            made = self._search.new_first(made, most_others=others)
+        for planned, observed in made:
             run = self._followed(plan, planned, observed)
             found.append((planned, observed, run))
             if self._comparison is not None:
@@ -145,5 +151,8 @@ class Rounds:
             self._search = RunSearch(document, plan.literals, plan.errors, Random(plan.seed))
         for planned, observed, run in found:
             self._search.learn(planned, observed, run)
+        if self._comparison is not None:
+            missing = self._comparison.missing
+            self._search.aim_at({call for call, site in plan.site_of.items() if site in missing})
         runs = self._search.runs(RUNS)
         return replace(plan.order, runs=runs) if runs else None

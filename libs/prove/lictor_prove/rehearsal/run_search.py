@@ -11,20 +11,21 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from random import Random
 from typing import Any, Final, cast
 
 from lictor_ir.document import Atom, Document
 from lictor_ir.errors import IrError
 from lictor_ir.evaluation.steps import Step, Trace
+from lictor_ir.terms import Const, postorder
 from lictor_ir.types import NONE
 from lictor_ir.values import Open, RowValue, Value
 from lictor_prove.errors import ValueRefused
 from lictor_prove.rehearsal.changed_values import ChangedValues
-from lictor_prove.rehearsal.chosen_values import CORNERS, MAX_CONSTANTS, ChosenRun, ValuePool
+from lictor_prove.rehearsal.chosen_values import CORNERS, MAX_CONSTANTS, Aims, ChosenRun, ValuePool
 from lictor_prove.rehearsal.followed_runs import FollowedRun
 from lictor_prove.rehearsal.orders import Answer, ObservedRun, PlannedRun
 from lictor_prove.rehearsal.sample_texts import SampleText
@@ -36,10 +37,10 @@ MAX_ANSWERS: Final = 150
 MAX_BYTES: Final = 64 * 1024
 """Of what one run is given."""
 MAX_SEEN: Final = 200
-OTHERS: Final = 8
-"""Runs that are followed and did nothing new."""
-ALL_FAIL: Final = 0.3
-"""How often every call of a function fails, where a program handles that one does."""
+FAILS: Final = 0.3
+"""How often a call fails instead of returning something else, where a program handles that."""
+ALL_FAIL: Final = 0.1
+"""How often every call of such a function fails."""
 LAST: Final = 8
 """Parents that are taken most often: those that were kept last came furthest."""
 
@@ -65,10 +66,8 @@ class RunSearch:
         guards = (atom.guard for atom in document.atoms)
         self._document = document
         self._pool = ValuePool(document, guards, literals)
-        self._aims = {
-            **self._pool.aimed(literals[:MAX_CONSTANTS]),
-            SampleText: self._pool.samples,
-        }
+        self._aims = self._aimed(literals[:MAX_CONSTANTS])
+        self._near = self._aims
         self._errors = errors or ("RuntimeError",)
         self._random = random
         self._more = ChosenRun(
@@ -85,8 +84,17 @@ class RunSearch:
         self._numbers = sorted({each for each in literals if type(each) is int})
         self._made: set[str] = set()
 
+    def aim_at(self, calls: Collection[str]) -> None:
+        """Look for runs that come to one of these: values that their conditions name are tried more often."""
+        guards = (atom.guard for atom in self._document.atoms if atom.id in calls)
+        named = (term.value for term in postorder(*guards) if isinstance(term, Const))
+        self._near = self._aimed(list(islice(named, MAX_CONSTANTS)))
+
+    def _aimed(self, constants: Sequence[object]) -> Aims:
+        return {**self._pool.aimed(constants), SampleText: self._pool.samples}
+
     def new_first(
-        self, made: Iterable[tuple[PlannedRun, ObservedRun]]
+        self, made: Iterable[tuple[PlannedRun, ObservedRun]], *, most_others: int
     ) -> list[tuple[PlannedRun, ObservedRun]]:
         """Runs that did what none did before them, then some others: following one takes longer than making it."""
         new: list[tuple[PlannedRun, ObservedRun]] = []
@@ -95,7 +103,7 @@ class RunSearch:
             done = set(self._done(observed))
             (others if done <= self._seen else new).append((run, observed))
             self._seen |= done
-        return [*new, *others[:OTHERS]]
+        return [*new, *others[:most_others]]
 
     def learn(self, run: PlannedRun, observed: ObservedRun, found: FollowedRun) -> None:
         """Keep a run that was made, if it did what none did before it."""
@@ -150,7 +158,8 @@ class RunSearch:
     def _made_of(self, parent: _Parent) -> PlannedRun:
         """Another run, with some of what its calls return changed."""
         random, trace = self._random, parent.trace
-        change = ChangedValues(self._pool, random, list(_scalars(trace)), self._aims)
+        aims = random.choice((self._near, self._aims))
+        change = ChangedValues(self._pool, random, list(_scalars(trace)), aims)
         inputs = dict(trace.inputs)
         open_steps = [step.number for step in trace.steps if self._is_open(step)]
         places: list[int | str] = [*open_steps, *inputs]
@@ -167,9 +176,10 @@ class RunSearch:
             given = answers.setdefault(step.effect, [])
             if len(given) >= MAX_ANSWERS:
                 continue
-            fails = step.atom.fails
-            if step.number in chosen and step.effect in self._failing:
-                fails = random.random() < 0.5
+            # A failure seldom stays: what a call returns leads to more places than that it fails.
+            fails = step.effect in self._failing and random.random() < (
+                0.5 if step.atom.fails else FAILS * (step.number in chosen)
+            )
             if fails:
                 given.append(self._failure(step.effect))
                 continue
