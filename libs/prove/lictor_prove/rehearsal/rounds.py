@@ -8,11 +8,13 @@ performs the orders: in this process, or over the bus.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
 
+from lictor_ir.contracts import terms_of
+from lictor_ir.terms import Term
 from lictor_prove.proof.result import Proof
 from lictor_prove.rehearsal.comparison import Comparison, not_rehearsed
 from lictor_prove.rehearsal.followed_runs import FollowedRun, followed
@@ -151,8 +153,20 @@ class Rounds:
             self._search = RunSearch(document, plan.literals, plan.errors, Random(plan.seed))
         for planned, observed, run in found:
             self._search.learn(planned, observed, run)
-        if self._comparison is not None:
-            missing = self._comparison.missing
-            self._search.aim_at({call for call, site in plan.site_of.items() if site in missing})
+        self._search.aim_at(self._aims(plan))
         runs = self._search.runs(RUNS)
         return replace(plan.order, runs=runs) if runs else None
+
+    def _aims(self, plan: Plan) -> Iterator[Term]:
+        """What values are compared with on the way to what is looked for."""
+        assert self._proof.ir is not None, "what has a plan has a document"
+        document = self._proof.ir.document
+        if self._comparison is not None:
+            missing = self._comparison.missing
+            for atom in document.atoms:
+                if plan.site_of.get(atom.id) in missing:
+                    yield atom.guard
+            return
+        for stated, found in zip(document.guarantees, self._proof.guarantees, strict=True):
+            if found.verdict is ProofVerdict.UNKNOWN:
+                yield from terms_of(stated.contract)

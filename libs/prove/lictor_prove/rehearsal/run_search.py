@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from random import Random
@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 from lictor_ir.document import Atom, Document
 from lictor_ir.errors import IrError
 from lictor_ir.evaluation.steps import Step, Trace
-from lictor_ir.terms import Const, postorder
+from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import NONE
 from lictor_ir.values import Open, RowValue, Value
 from lictor_prove.errors import ValueRefused
@@ -37,6 +37,9 @@ MAX_ANSWERS: Final = 150
 MAX_BYTES: Final = 64 * 1024
 """Of what one run is given."""
 MAX_SEEN: Final = 200
+NEUTRAL: Final = 0.2
+"""How often a run that did nothing new is kept all the same: some places take several changes of which each shows
+nothing."""
 FAILS: Final = 0.3
 """How often a call fails instead of returning something else, where a program handles that."""
 ALL_FAIL: Final = 0.1
@@ -84,10 +87,9 @@ class RunSearch:
         self._numbers = sorted({each for each in literals if type(each) is int})
         self._made: set[str] = set()
 
-    def aim_at(self, calls: Collection[str]) -> None:
-        """Look for runs that come to one of these: values that their conditions name are tried more often."""
-        guards = (atom.guard for atom in self._document.atoms if atom.id in calls)
-        named = (term.value for term in postorder(*guards) if isinstance(term, Const))
+    def aim_at(self, terms: Iterable[Term]) -> None:
+        """Try the values more often that these name: conditions before a call, or what a guarantee says."""
+        named = (term.value for term in postorder(*terms) if isinstance(term, Const))
         self._near = self._aimed(list(islice(named, MAX_CONSTANTS)))
 
     def _aimed(self, constants: Sequence[object]) -> Aims:
@@ -106,7 +108,7 @@ class RunSearch:
         return [*new, *others[:most_others]]
 
     def learn(self, run: PlannedRun, observed: ObservedRun, found: FollowedRun) -> None:
-        """Keep a run that was made, if it did what none did before it."""
+        """Keep a run that was made, mostly if it did what none did before it."""
         if found.difference or found.is_outside or not found.traces:
             return
         trace = found.traces[0]
@@ -115,7 +117,7 @@ class RunSearch:
             *self._done(observed),
             *((call, times.bit_length()) for call, times in made.items()),
         }
-        if reached <= self._reached:
+        if reached <= self._reached and self._random.random() > NEUTRAL:
             return
         self._reached |= reached
         self._parents = [*self._parents, _Parent(trace, run)][-MAX_PARENTS:]
