@@ -67,7 +67,7 @@ class Following:
         """At the end, the atoms whose calls were made in all ways; not only in those that were looked for then."""
         self._is_cut = False
         """Whether ways were given up because there were too many."""
-        self._is_open = False
+        self.is_open = False
         """Whether ways were given up because nobody can say how they go on."""
         self._row_classes = _row_classes(document)
 
@@ -146,11 +146,6 @@ class Following:
         return [way.trace for way in self._ways]
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every way that fits was followed: then what holds of all `traces` holds of the run."""
-        return not self._is_cut and not self._is_open
-
-    @property
     def sites(self) -> frozenset[str]:
         """The atoms whose calls were made, whichever way the run goes."""
         if self._made is not None:
@@ -175,7 +170,6 @@ class Following:
             if way.pending is None:
                 found.append(way)
                 if way.unkept() is None or len(found) > MAX_OTHERS:
-                    self._is_cut |= len(found) > MAX_OTHERS
                     break
             else:
                 told.append(f"the program ended, where {way.pending.atom.effect} should be called")
@@ -205,7 +199,7 @@ class Following:
                 forks = way.advance()
             except UnspecifiedError as error:
                 told.append(f"what comes next is left open: {error}")
-                self._is_open = True
+                self.is_open = True
                 continue
             if forks is None:
                 yield way

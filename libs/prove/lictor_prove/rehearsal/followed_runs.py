@@ -38,9 +38,9 @@ class FollowedRun:
     looked_at: int = 0
     """Ways that were looked at."""
     traces: tuple[Trace, ...] = ()
-    """The runs of the document that it may have been, as far as it went."""
-    is_whole: bool = False
-    """Whether it came to its end, and these are all."""
+    """Runs of the document that it may have been, as far as it went; all make the same calls with the same values."""
+    is_certain: bool = False
+    """Whether it came to its end, and no way was given up because nobody can say how it goes on."""
 
 
 def followed(
@@ -66,7 +66,7 @@ def followed(
         run,
         looked_at=following.looked_at,
         traces=tuple(following.traces),
-        is_whole=following.is_whole and observed.ended == "completed",
+        is_certain=observed.ended == "completed" and not following.is_open,
     )
 
 

@@ -1,7 +1,8 @@
 """A run of the real program that breaks a guarantee nobody could decide: its counterexample.
 
-It counts only if nothing about it is in doubt: it came to its end, it was followed in every way that the document
-admits, each of them breaks the guarantee, and every promise of a trusted call and every obligation before it is kept.
+It counts only if nothing about it is in doubt: it came to its end, it is a run of the document, and it keeps every
+promise of a trusted call and every obligation. Where it may be several runs of the document, all of them make the
+calls that Python made, with the values that Python passed; each of them has to break the guarantee.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def broken_by(proof: Proof, unread: Set[str], run: FollowedRun) -> BrokenGuarant
 
     `unread`: the calls that promise more than the document says: nobody knows whether their answers keep it.
     """
-    if run.difference or run.is_outside or not run.is_whole or not run.traces:
+    if run.difference or run.is_outside or not run.is_certain or not run.traces:
         return None
     first = run.traces[0]
     if any(step.atom.id in unread for step in first.steps):
