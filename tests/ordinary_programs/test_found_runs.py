@@ -320,6 +320,11 @@ while not done and attempts < 3:
     except ConnectionError:
         log(f"attempt {attempts} failed")
 """,
+    "an address that comes from a column, by way of what is not modelled": """
+mails_only_to_buyers(); at_most_mails(200)
+for order in list_orders("open"):
+    send_email(order.email.strip().lower() or order.email, "Your order", "It is open")
+""",
     "a price that is rounded up to its minimum": """
 prices_at_least(100)
 for product in list_products():

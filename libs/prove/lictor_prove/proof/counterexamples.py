@@ -41,6 +41,9 @@ MAX_STEPS: Final = 100_000
 """Calls and iterations of a run that is tried; one that is longer is not tried to its end."""
 
 
+_FAILS: Final = "nothing: the call fails"
+
+
 class Candidate:
     """A run that may break something.
 
@@ -126,20 +129,12 @@ class Candidate:
         return _counterexample(summary, self._filled.inputs, steps, offending)
 
 
-def told_run(summary: str, contract: Contract, trace: Trace) -> Counterexample:
-    """A run that breaks a contract, as a counterexample."""
-    part = next(part for part in leaves(contract) if _is_broken(part, trace))
+def told_run(summary: str, part: Contract, trace: Trace) -> Counterexample:
+    """A run that breaks a part of a contract, as a counterexample."""
     about = {step.number for step in trace.steps}
-    ends = strength(part) is Strength.ON_COMPLETION
-    offending = set[int]() if ends else _first_offending(part, trace, about)
+    at_end = strength(part) is Strength.ON_COMPLETION
+    offending = set[int]() if at_end else _first_offending(part, trace, about)
     return _counterexample(summary, trace.inputs, trace.steps, offending)
-
-
-def _is_broken(part: Contract, trace: Trace) -> bool:
-    try:
-        return not holds(part, trace)
-    except IrError:
-        return False
 
 
 def _counterexample(
@@ -152,7 +147,7 @@ def _counterexample(
         ends = {*range(MAX_TOLD // 2), *range(len(path) - MAX_TOLD // 2, len(path))}
         told = [each for at, each in enumerate(path) if at in ends or each.offending]
     results = [
-        (f"{step.effect} ({step.atom.id})", value_text(step.result))
+        (f"{step.effect} ({step.atom.id})", _FAILS if step.atom.fails else value_text(step.result))
         for step in chosen
         if step.result is not None
     ]

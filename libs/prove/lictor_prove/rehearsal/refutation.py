@@ -2,7 +2,8 @@
 
 It counts only if nothing about it is in doubt: it came to its end, it is a run of the document, and it keeps every
 promise of a trusted call and every obligation. Where it may be several runs of the document, all of them make the
-calls that Python made, with the values that Python passed; each of them has to break the guarantee.
+calls that Python made, with the values that Python passed. So a guarantee about values fails in all of them or in none.
+One about origins is never refuted here: Python does not show where a value comes from.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
+from lictor_ir.contracts import Contract, leaves, terms_of
 from lictor_ir.errors import IrError
 from lictor_ir.evaluation import Trace, broken_assumptions, failed_obligations, holds
+from lictor_ir.provenance import ORIGIN_OPERATORS
+from lictor_ir.terms import App, postorder
 from lictor_prove.proof.counterexamples import told_run
 from lictor_prove.proof.result import Counterexample, Proof
 from lictor_prove.proof.verdicts import guarantee_reason
@@ -37,24 +41,33 @@ def broken_by(proof: Proof, unread: Set[str], run: FollowedRun) -> BrokenGuarant
     first = run.traces[0]
     if any(step.atom.id in unread for step in first.steps):
         return None
-    for number, found in enumerate(proof.guarantees):
-        if found.verdict is not ProofVerdict.UNKNOWN:
-            continue
+    undecided = (
+        at for at, each in enumerate(proof.guarantees) if each.verdict is ProofVerdict.UNKNOWN
+    )
+    for number in undecided:
         guarantee = first.document.guarantees[number]
-        try:
-            if all(
-                _keeps_all_else(each) and not holds(guarantee.contract, each) for each in run.traces
-            ):
-                told = told_run(f"{guarantee.name} is broken", guarantee.contract, first)
+        for part in leaves(guarantee.contract):
+            if not _speaks_of_origin(part) and all(_is_broken(part, each) for each in run.traces):
+                told = told_run(f"{guarantee.name} is broken", part, first)
                 return BrokenGuarantee(number, told)
-        except (IrError, ArithmeticError, TypeError):
-            continue
     return None
 
 
-def _keeps_all_else(trace: Trace) -> bool:
-    """Whether promises and obligations hold in it. UnspecifiedError when that is not known."""
-    return not broken_assumptions(trace) and not failed_obligations(trace)
+def _is_broken(part: Contract, trace: Trace) -> bool:
+    """Whether the run breaks it, and nothing else; not where that is not known."""
+    try:
+        return (
+            not holds(part, trace)
+            and not broken_assumptions(trace)
+            and not failed_obligations(trace)
+        )
+    except (IrError, ArithmeticError, TypeError):
+        return False
+
+
+def _speaks_of_origin(part: Contract) -> bool:
+    terms = postorder(*terms_of(part))
+    return any(isinstance(term, App) and term.op in ORIGIN_OPERATORS for term in terms)
 
 
 def refuted(proof: Proof, broken: BrokenGuarantee) -> Proof:
