@@ -61,6 +61,10 @@ FIRST_IF_UNCERTAIN: Final = 24
 comes there with values that stand in the program."""
 FIRST_IF_UNKNOWN: Final = 34
 """The same, where unknowns decide what a run reaches: nobody can say beforehand."""
+LONG: Final = 8
+"""Items of a list that is long: where unknowns decide, each item multiplies the ways that a run may go."""
+MAX_LONG: Final = 4
+"""Runs with such lists that are kept for nothing but being other ones; more are looked for where they are needed."""
 LEAST: Final = 3
 """What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
@@ -149,14 +153,15 @@ def planned(
     """
     begun = time.perf_counter()
     most_ms = max(settings.rehearsal_ms, solved_ms)
-    time_left = PlanningTime(most_ms)
+    # What is undecided may have taken all the time that there was.
+    time_left = PlanningTime(most_ms if is_proved else min(most_ms, SEARCH_MS))
     planning = _Planning(document, shape, settings, time_left)
     planning.try_values(literals, Random(seed))
     if is_proved:
         planning.ask_solver()
         planning.find_others()
     return replace(
-        planning.plan(order),
+        planning.plan(order, with_early_ends=is_proved),
         seed=seed,
         ms=(time.perf_counter() - begun) * 1000,
         literals=tuple(literals),
@@ -205,6 +210,8 @@ class _Planning:
         self._pool = ValuePool(document, (), ())
         self._errors = cycle([each for each in shape.handled if each in ERRORS] or ["RuntimeError"])
         self._kept: list[_Kept] = []
+        self._long = 0
+        """Of them, runs with long lists."""
         self._made: set[str] = set()
         self._is_narrow = False
         """Whether some of the chosen values made no run: there may be more runs than were found."""
@@ -272,6 +279,8 @@ class _Planning:
             if self._is_broken(trace):
                 return False
             places = frozenset(self._places.of(trace))
+            is_long = bool(document.unknowns) and _longest(trace) > LONG
+            keep = keep and not (is_long and self._long >= MAX_LONG)
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
             planned_run, calls = _written(trace, self._errors)
@@ -289,6 +298,7 @@ class _Planning:
         if not document.unknowns:
             self._check_guarantees(trace)
         self._places.reached |= places
+        self._long += is_long
         observed = tuple(map(_observed_bytes, calls))
         self._kept.append(_Kept(trace, planned_run, calls, places, len(spelled), observed))
         return True
@@ -379,8 +389,8 @@ class _Planning:
 
     # -- the plan --------------------------------------------------------------------------------
 
-    def plan(self, order: StageOrder) -> Plan:
-        """The order with its runs, as many as fit into it."""
+    def plan(self, order: StageOrder, *, with_early_ends: bool) -> Plan:
+        """The order with its runs, as many as fit into it; `with_early_ends`: also those in which a call fails."""
         sites: dict[Place, int] = {site: at for at, site in enumerate(self._places.sites)}
         outcomes: dict[Place, int] = {
             outcome: at for at, outcome in enumerate(self._places.outcomes)
@@ -389,7 +399,8 @@ class _Planning:
         predicted: list[PredictedRun] = []
         left = MAX_BYTES - len(json.dumps([order.source, order.outline]))
         observed = MAX_OBSERVED
-        for each in (*self._kept, *self._early_ends()):
+        early = self._early_ends() if with_early_ends else ()
+        for each in (*self._kept, *early):
             left -= each.size + 64 + 32 * len(each.run.answers)
             observed -= sum(each.observed)
             if left < 0 or observed < 0 or len(runs) >= MAX_RUNS:
@@ -439,6 +450,12 @@ class _Planning:
 def _spelled(run: PlannedRun) -> str:
     """What a run is given."""
     return json.dumps([run.inputs, [[each.result, each.error] for each in run.answers]])
+
+
+def _longest(trace: Trace) -> int:
+    """The items of the longest list that a call returned."""
+    returned = (step.result for step in trace.steps)
+    return max((len(each) for each in returned if isinstance(each, list)), default=0)
 
 
 def _observed_bytes(call: ObservedCall) -> int:
