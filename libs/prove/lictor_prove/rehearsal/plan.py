@@ -63,6 +63,8 @@ FIRST_IF_UNKNOWN: Final = 34
 """The same, where unknowns decide what a run reaches: nobody can say beforehand."""
 LONG: Final = 8
 """Items of a list that is long: where unknowns decide, each item multiplies the ways that a run may go."""
+TOO_LONG: Final = 20
+"""Items of a list that is too long for a run that is planned for nothing but being another one."""
 MAX_LONG: Final = 4
 """Runs with such lists that are kept for nothing but being other ones; more are looked for where they are needed."""
 LEAST: Final = 3
@@ -279,8 +281,9 @@ class _Planning:
             if self._is_broken(trace):
                 return False
             places = frozenset(self._places.of(trace))
-            is_long = bool(document.unknowns) and _longest(trace) > LONG
-            keep = keep and not (is_long and self._long >= MAX_LONG)
+            longest = _longest(trace) if document.unknowns else 0
+            is_long = longest > LONG
+            keep = keep and longest <= (LONG if self._long >= MAX_LONG else TOO_LONG)
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
             planned_run, calls = _written(trace, self._errors)
