@@ -77,7 +77,7 @@ MAX_LETTERS: Final = 100
 """Solvers lose themselves in longer texts, and forget the time."""
 QUESTION_MS: Final = 500
 """For one question to the solver."""
-SEARCH_MS: Final = 1_000
+SEARCH_MS: Final = 1_500
 """For a counterexample: what is undecided has taken long already, and would have to be looked at by somebody."""
 MAX_SEARCH_MS: Final = 2_000
 MAX_WAYS: Final = 8

@@ -27,10 +27,10 @@ from lictor_schema.proofs.proof import ProofVerdict
 
 RUNS: Final = 48
 """Of one round."""
-MAX_ROUNDS: Final = 12
+MAX_ROUNDS: Final = 20
 OTHERS: Final = 8
 """Runs of a round that are followed and did nothing new."""
-MAX_LOOKED_AT: Final = 300
+MAX_LOOKED_AT: Final = 700
 """Ways that one run is followed in."""
 
 
@@ -48,7 +48,7 @@ class Rounds:
 
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
-        self._ms = self._computed_ms = self._since = 0.0
+        self._ms = self._computed_ms = self._since = self._waited_ms = 0.0
         self._made = 0
         self._search: RunSearch | None = None
         self._broken: BrokenGuarantee | None = None
@@ -79,6 +79,7 @@ class Rounds:
         if not self._is_over(observation):
             self.order = self._next(plan, found)
         self._made += 1
+        self._waited_ms += ms
         self._computed_ms = self._spent_ms
         self._ms += ms + (time.perf_counter() - begun) * 1000
 
@@ -145,7 +146,8 @@ class Rounds:
     def _next(
         self, plan: Plan, found: Sequence[tuple[PlannedRun, ObservedRun, FollowedRun]]
     ) -> StageOrder | None:
-        if self._made >= MAX_ROUNDS or self._spent_ms > plan.search_ms:
+        is_late = self._spent_ms > plan.search_ms or self._waited_ms > 2 * plan.search_ms
+        if is_late or self._made >= MAX_ROUNDS:
             return None
         if self._search is None:
             assert self._proof.ir is not None, "what has a plan has a document"

@@ -98,14 +98,17 @@ class RunSearch:
     def new_first(
         self, made: Iterable[tuple[PlannedRun, ObservedRun]], *, most_others: int
     ) -> list[tuple[PlannedRun, ObservedRun]]:
-        """Runs that did what none did before them, then some others: following one takes longer than making it."""
+        """Runs that did what none did before them, the shortest first, then some others.
+
+        Following a run takes longer than making it, and the longer, the more calls it makes.
+        """
         new: list[tuple[PlannedRun, ObservedRun]] = []
         others: list[tuple[PlannedRun, ObservedRun]] = []
-        for run, observed in made:
+        for run, observed in sorted(made, key=lambda each: len(each[1].calls)):
             done = set(self._done(observed))
             (others if done <= self._seen else new).append((run, observed))
             self._seen |= done
-        return [*new, *others[:most_others]]
+        return [*new, *self._random.sample(others, min(most_others, len(others)))]
 
     def learn(self, run: PlannedRun, observed: ObservedRun, found: FollowedRun) -> None:
         """Keep a run that was made, mostly if it did what none did before it."""
