@@ -4,6 +4,7 @@ a guarantee that no solver decides.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
-from lictor_prove.rehearsal.rounds import rehearse
+from lictor_prove.rehearsal.comparison import DIFFERS
+from lictor_prove.rehearsal.orders import Observation, StageOrder
+from lictor_prove.rehearsal.plan import Plan
+from lictor_prove.rehearsal.rounds import MAX_ROUNDS, RUNS, rehearse
 from lictor_run.rehearsal.local_stage import LocalStage
 from lictor_schema.proofs.proof import ProofVerdict
 
@@ -368,3 +372,99 @@ def test_a_guarantee_that_is_kept_is_never_refuted(
     proof = judged(body, layer, stage)
     assert proof.verdict in (ProofVerdict.PROVED, ProofVerdict.UNKNOWN), proof.reasons
     assert all(each.verdict is not ProofVerdict.REFUTED for each in proof.guarantees)
+
+
+def planned_for(body: str, layer: Layer) -> Proof:
+    proof = prove(program(body), name="p.py", layer=layer, settings=PATIENT, seed=SEED)
+    assert proof.plan is not None
+    return proof
+
+
+def test_a_run_that_only_the_search_finds_is_compared_too(layer: Layer, stage: LocalStage) -> None:
+    """Python makes another call there than the document says."""
+    proof = planned_for(REACHED["a counter of some items"], layer)
+    plan = proof.plan
+    assert plan is not None
+    few = replace(plan, predicted=plan.predicted[:3])
+    honest = rehearse(replace(proof, plan=with_source(few, plan.order.source)), stage)
+    assert honest.is_rehearsed
+    other = plan.order.source.replace("More than three", "At least three")
+    lying = rehearse(replace(proof, plan=with_source(few, other)), stage)
+    assert [each.code for each in lying.reasons] == [DIFFERS]
+    assert lying.verdict is ProofVerdict.UNKNOWN
+
+
+def with_source(plan: Plan, source: str) -> Plan:
+    """The plan with another program, and as many of its runs as it predicts."""
+    runs = plan.order.runs[: len(plan.predicted)]
+    return replace(plan, order=replace(plan.order, source=source, runs=runs))
+
+
+def test_a_call_that_promises_what_nobody_can_read_refutes_nothing(
+    layer: Layer, stage: LocalStage
+) -> None:
+    """Its answers may be what it promises not to return."""
+    proof = planned_for(BROKEN["the same address under two names"], layer)
+    assert proof.plan is not None
+    assert proof.ir is not None
+    orders = next(each.id for each in proof.ir.document.atoms if each.effect == "list_orders")
+    doubted = replace(proof, plan=replace(proof.plan, unread=frozenset({orders})))
+    assert rehearse(doubted, stage).verdict is ProofVerdict.UNKNOWN
+    assert rehearse(proof, stage).verdict is ProofVerdict.REFUTED
+
+
+class CountingStage:
+    """A stage that counts what it is asked for."""
+
+    def __init__(self, stage: LocalStage) -> None:
+        self._stage = stage
+        self.orders: list[StageOrder] = []
+
+    def perform(self, order: StageOrder) -> Observation:
+        self.orders.append(order)
+        return self._stage.perform(order)
+
+
+def test_a_search_ends(layer: Layer, stage: LocalStage) -> None:
+    counting = CountingStage(stage)
+    proof = planned_for(KEPT["no address twice"], layer)
+    found = rehearse(proof, counting)
+    assert found.verdict is ProofVerdict.UNKNOWN
+    assert found.plan is None
+    assert found.rehearsal is None
+    assert 1 < len(counting.orders) <= MAX_ROUNDS
+    assert max(len(each.runs) for each in counting.orders) <= RUNS
+    assert found.timings.rehearse_ms > proof.timings.rehearse_ms
+
+
+class RefusingStage:
+    """A stage that does not work here."""
+
+    def perform(self, order: StageOrder) -> Observation:
+        return Observation((), refused="no seccomp here")
+
+
+def test_without_a_stage_what_is_undecided_stays_so(layer: Layer) -> None:
+    proof = planned_for(BROKEN["an attempt too many"], layer)
+    found = rehearse(proof, RefusingStage())
+    assert found.verdict is ProofVerdict.UNKNOWN
+    assert found.plan is None
+    assert found.reasons == proof.reasons
+
+
+def test_what_is_not_to_be_rehearsed_is_not_searched(layer: Layer) -> None:
+    source = program(BROKEN["an attempt too many"])
+    alone = prove(
+        source, name="p.py", layer=layer, settings=ProofSettings(rehearsal_ms=0), seed=SEED
+    )
+    assert alone.verdict is ProofVerdict.UNKNOWN
+    assert alone.plan is None
+    assert alone.rehearsal is None
+
+
+def test_a_counterexample_tells_which_calls_fail(layer: Layer, stage: LocalStage) -> None:
+    found = judged(BROKEN["an attempt too many"], layer, stage)
+    (run,) = [each.counterexample for each in found.guarantees if each.counterexample]
+    assert "at_most_charges(2) is broken" in str(run)
+    assert "returns nothing: the call fails" in str(run)
+    assert sum(each.times for each in run.path if each.effect == "charge") == 3

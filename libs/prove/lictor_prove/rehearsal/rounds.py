@@ -73,12 +73,12 @@ class Rounds:
         assert plan is not None
         self.order = None
         found = self._found(plan, order, observation)
-        if not self._made and self._comparison is not None:
+        self._made += 1
+        if self._made == 1 and self._comparison is not None:
             # The search has its own time: what was planned is compared in any case.
             self._since = time.thread_time()
         if not self._is_over(observation):
             self.order = self._next(plan, found)
-        self._made += 1
         self._waited_ms += ms
         self._computed_ms = self._spent_ms
         self._ms += ms + (time.perf_counter() - begun) * 1000
