@@ -283,7 +283,8 @@ class _Planning:
             places = frozenset(self._places.of(trace))
             longest = _longest(trace) if document.unknowns else 0
             is_long = longest > LONG
-            keep = keep and longest <= (LONG if self._long >= MAX_LONG else TOO_LONG)
+            if len(self._kept) >= FIRST:
+                keep = keep and longest <= (LONG if self._long >= MAX_LONG else TOO_LONG)
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
             planned_run, calls = _written(trace, self._errors)

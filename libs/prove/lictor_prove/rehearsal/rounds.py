@@ -28,6 +28,8 @@ from lictor_schema.proofs.proof import ProofVerdict
 RUNS: Final = 48
 """Of one round."""
 MAX_ROUNDS: Final = 20
+WAITED: Final = 3
+"""How much longer than it computes a search may wait for a stage."""
 OTHERS: Final = 8
 """Runs of a round that are followed and did nothing new."""
 MAX_LOOKED_AT: Final = 700
@@ -77,9 +79,10 @@ class Rounds:
         if self._made == 1 and self._comparison is not None:
             # The search has its own time: what was planned is compared in any case.
             self._since = time.thread_time()
+        else:
+            self._waited_ms += ms
         if not self._is_over(observation):
             self.order = self._next(plan, found)
-        self._waited_ms += ms
         self._computed_ms = self._spent_ms
         self._ms += ms + (time.perf_counter() - begun) * 1000
 
@@ -146,7 +149,7 @@ class Rounds:
     def _next(
         self, plan: Plan, found: Sequence[tuple[PlannedRun, ObservedRun, FollowedRun]]
     ) -> StageOrder | None:
-        is_late = self._spent_ms > plan.search_ms or self._waited_ms > 2 * plan.search_ms
+        is_late = self._spent_ms > plan.search_ms or self._waited_ms > WAITED * plan.search_ms
         if is_late or self._made >= MAX_ROUNDS:
             return None
         if self._search is None:
