@@ -33,13 +33,15 @@ KINDS: Mapping[str, str] = {
     "tuple": "(a_str(), an_int())",
     "dict": "{a_str(): an_int()}",
     "set": "{a_str()}",
+    "frozen dataclass": "Cold(a_str(), an_int())",
+    "dataclass": "Warm(a_str(), an_int())",
 }
 """One value of each kind that nobody knows."""
 
 OPERATIONS: Mapping[str, Sequence[str]] = {
     "truth, comparison": (
         *("x == x", "x < x", "x is None", "x in [x]", '"a" in x', "1 if x else 2"),
-        *("isinstance(x, str)", "{x: 1}"),
+        *("isinstance(x, str)", "len({x: 1})"),
     ),
     "arithmetic": (
         *("x + x", "x - x", "x * 2", "x / 2", "x // 2", "x % 2", "x ** 2", "-x"),
@@ -53,6 +55,7 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
         *("len(x)", "x[0]", "x[-1]", 'x["a"]', "x[1:]", "x[:an_int()]", "x[::2]", "a, b = x"),
         *("a, *b = x", "x[0] = 1", "x[1:] = []", "del x[0]"),
     ),
+    "fields": ("x.count", "x.count = 1", "x.count += 1", "x.nothing = 1", "asdict(x)", "replace(x, count=1).count"),
     "iteration": (
         *("[i for i in x]", "[i for i in x if i]", "{i for i in x}", "{i: 1 for i in x}", "sum(1 for i in x)"),
         *("sorted(x)", "min(x)", "sum(x)", "any(x)", "list(x)", "tuple(x)", "set(x)", "list(reversed(x))"),
@@ -60,9 +63,14 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     ),
 }  # fmt: skip
 
-STATEMENTS = ("x[0] =", "x[1:] =", "del ", "a, ")
+STATEMENTS = ("x[0] =", "x[1:] =", "del ", "a, ", "x.count =", "x.count +=", "x.nothing =")
 ARGUMENTS = ("", '"a"', '"a", "b"', "1", "0, 1", '["a"]', '{"a"}', '{"a": 1}', '"a", 1')
 """A method is called with the first of these that it takes."""
+
+DATACLASSES = "from dataclasses import asdict, dataclass, replace\n" + "".join(
+    f"{decorator}\nclass {name}:\n    text: str\n    count: int = 1\n"
+    for decorator, name in (("@dataclass(frozen=True)", "Cold"), ("@dataclass", "Warm"))
+)
 
 EXACT, CHECKED, UNKNOWN, RAISING, REFUSED = "exact", "exact *", "unknown", "unknown *", "refused"
 
@@ -77,9 +85,11 @@ def answer(value: str, operation: str) -> str:
     is_statement = operation.startswith(STATEMENTS)
     lines = [operation] if is_statement else [f"y = {operation}", "observe(y)"]
     names = [name for name in _layer().functions if f"{name}(" in f"{value} {operation} observe("]
+    # Where a field is assigned, an instance is no value.
+    lines = [*(["x.count = 2"] if value.startswith("Warm") else ()), *lines]
     source = "\n    ".join(
         (
-            f"from tools.probe.trusted.effects import {', '.join(names)}\ndef main() -> None:",
+            f"from tools.probe.trusted.effects import {', '.join(names)}\n{DATACLASSES}def main() -> None:",
             f"x = {value}",
             *lines,
         )

@@ -130,6 +130,9 @@ def run(program: CodeType, seed: int) -> Run:
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal lines
+        if frame.f_code.co_filename != "<generated>":
+            # What the library does there ends.
+            return None
         lines += event == "line"
         sizes = (
             each.bit_length() if isinstance(each, int) else len(each)

@@ -26,8 +26,27 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "seen": ("<seen=seen> = set()", '<seen=seen> = {"a"}'),
     "d": ("<d=d> = {}", "<d=d> = {}", '<d=d> = {"k": 1}'),
     "g": ("<g=g> = {}", '<g=g> = {"a": []}', '<g=g> = {"a": ["b"], "b": []}'),
+    "c": ("<c=c> = defaultdict(int)", "<c=c> = defaultdict(int)", "<c=c> = defaultdict(lambda: 1)"),
+    "m": ("<m=m> = Counter()", "<m=m> = Counter(names())", '<m=m> = Counter(["a", "b", "a"])'),
+    "gs": ("<gs=gs> = defaultdict(list)", '<gs=gs> = defaultdict(lambda: ["a"])'),
+    "deep": (
+        "<deep=deep> = defaultdict(lambda: defaultdict(int))",
+        '<deep=deep> = defaultdict(lambda: {"k": 1})',
+    ),
     "ls": ("<ls=ls> = []", "<ls=ls> = [[]]", '<ls=ls> = [["a"], []]'),
     "b": ("<b=b> = None",),
+    "line": (
+        '<line=line> = Line("a")',
+        '<line=line> = Line("a", number())',
+        '<line=line> = Line(name=lookup("a"), tags=names())',
+    ),
+    "lines": (
+        "<lines=lines> = []",
+        '<lines=lines> = [Line("a"), Line("b", 2)]',
+        "<lines=lines> = [Line(u.name, u.age) for u in users()]",
+    ),
+    "book": ("<book=book> = {}", '<book=book> = {"a": Line("a")}'),
+    "key": ('<key=key> = Key("a")', '<key=key> = Key(lookup("a"), number())'),
 }
 """State that a loop may carry, and what it is at first."""
 
@@ -41,15 +60,31 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         '(min(<xs>) if <xs> else "a")', 'max(<xs>, default="b")', '(<ls>[0][0] if <ls> and <ls>[0] else "c")',
         "(<rs>[0].email if <rs> else <str>)", '(<g>["a"][0] if "a" in <g> and <g>["a"] else <str>)',
         "next((u.email for u in <rs> if u.active), <str>)", 'next((x for x in <xs> if x != <t>), "b")',
+        "<line>.name", "<line>.name", "(<lines>[0].name if <lines> else <str>)", "str(<key>)", "repr(<line>)[:9]",
+        '(<line>.tags[0] if <line>.tags else "c")', "<key>.name", 'asdict(<key>)["name"]', "f\"{<line>}\"",
+        '(max(<lines>, key=lambda l: l.amount).name if <lines> else "d")',
         "<str>[:2]", "bob()", '"%s/%s" % (<t>, <n>)', '(<xs>.pop() if <xs> else "d")', 'repr(<d>)[:3]',
+        '(<gs>[<str>][0] if <gs>[<str>] else "e")', '", ".join(<gs>[<str>])',
+        'f"{<c>[<str>]}/{len(<c>)}"', "str(<c>)[:3]",
+        "(max(<c>, key=lambda k: <c>[k]) if <c> else <str>)", "(max(<gs>, key=len) if <gs> else <str>)",
         "(max(<rs>, key=lambda u: u.age).email if <rs> else <str>)", "(sorted(<seen>)[0] if <seen> else <str>)",
     ),
     "int": (
         "0", "1", "2", "5", "<n>", "<n>", "<row>.age", "<row>.age", "<v>", "<order>.shares", "len(<xs>)",
         "len(<seen>)", "len(<d>)", "len(<rows>)", '<d>.get("k", 0)', "<d>.get(<str>, <int>)", "sum(<d>.values())",
+        "<m>[<str>]", "<m>[<row>.name]", "<m>.total()", "len(<m>)", "<m>.get(<str>, 0)", "len(<m>.most_common(<int>))",
+        "(<m>.most_common(1)[0][1] if <m> else 6)", "Counter(<strs>)[<str>]", "Counter(x for x in <xs>).total()",
+        "<c>[<str>]", "<c>[<str>]", "<c>[<row>.name]", "len(<c>)", "<c>.get(<str>, 0)", "len(<gs>)",
+        "sum(<c>.values())",
+        "len(<gs>[<str>])", "len(<gs>[<row>.name])", '<deep>[<str>]["k"]', "len(<deep>)", "len(<deep>[<str>])",
+        "len([<c>[x] for x in <xs>])", "<c>.pop(<str>, 2)", "len(dict(<c>))", "max(<c>.values(), default=0)",
         "sum(u.age for u in <rs>)", "min(<int>, 3)", "max(0, min(<int>, 5))", "(<int> + <int>)", "(<int> - 1)",
         "<int> // 2", "<int> % 3", "(<b>.age if <b> is not None else 0)", "sum(<ns>)", "max(<ns>, default=0)",
         "(<ns>[-1] if <ns> else 4)", "number()", 'balance("a")', "abs(<int>)", "round(<int> / 3)", "int(<bool>)",
+        "<line>.amount", "<line>.amount", "<key>.at", "sum(l.amount for l in <lines>)", "len(<lines>)",
+        "len(<line>.tags)",
+        "<line>.add(<int>)", "max((l.amount for l in <lines>), default=0)", "(<lines>[-1].amount if <lines> else 3)",
+        "len({<key>, Key(<str>)})", "{<key>: 1}.get(Key(<str>, <int>), 2)",
         "<xs>.count(<str>)", "sum(1 for u in <rs> if u.active)", 'len(<g>.get("a", []))', "len(<str>)",
         "max((u.age for u in <rs> if u.active), default=0)",
         'int("7")', "(<int> * <int>)", "(<int> if <bool> else <int>)", "len([u for u in <rs> if u.age > <n>])",
@@ -59,7 +94,14 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "<str> == <str>", "<str> in <seen>", "<str> not in <seen>", "<str> in <xs>", "<str> in <d>", "not <xs>",
         "<xs>", "<d>", "<b> is None", "<b> is not None", 'is_allowed("a")', "is_allowed(<str>)", "not <bool>",
         "(<bool> and <bool>)", "(<bool> or <bool>)", "any(u.active for u in <rs>)", "all(u.age > 1 for u in <rs>)",
+        "<str> in <m>", "<m>", "<m>[<str>] > <int>", "isinstance(<m>, dict)",
+        "<str> in <c>", "<str> not in <gs>", "<c>[<str>] > 1", "not <c>[<str>]", "<gs>[<str>]", "<c>", "<gs>",
+        "<c> == {}",
+        "isinstance(<c>, dict)", '"k" in <deep>[<str>]', "any(<c>[x] for x in <xs>)", "<c> == <d>",
         "0 < <int> <= 5", "<order>.approved", "<int> < <int>", "<str>.startswith(\"a\")", "len(<xs>) < 2",
+        "<line> == <line>", "<line> is <line>", "<line> != Line(<str>)", "<line> in <lines>", "<lines>", "<line>",
+        "<key> == Key(<str>, <int>)", "isinstance(<line>, Line)", "<key> == <line>", "<key> in [Key(<str>)]",
+        "<lines> == [<line>]", "<line> is None",
         "<row>.email != <t>", "<seen>", "<rs>", "<str>.isdigit()", "<str> < <str>",
     ),
     "rows": (
@@ -70,7 +112,9 @@ EXPRESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "strs": (
         "<xs>", "<xs>", "names()", "[<str>]", "[<str>, <str>]", "sorted(<xs>)", "sorted(<seen>)", "list(<seen>)",
-        "list(<d>)", "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
+        "sorted(<m>)", "[k for k, _ in <m>.most_common(2)]",
+        "list(<d>)", "list(<c>)", "sorted(<gs>)", "<gs>[<str>]", '<gs>.get(<str>, ["f"])',
+        "<xs>[1:]", "<xs>.copy()", "[u.email for u in <rs>]", "[u.name for u in <rs> if u.active]",
         "list(set(<xs>))", "[x for x in <xs> if x != <t>]", "list(<g>)", '<g>.get("a", [])', "(<xs> + [<str>])",
         "[*<xs>, <str>]", "[<str>, *<xs>]",
         "[x + <t> for x in names()]", '"a b".split()', "<str>.split()", "list(reversed(<xs>))", "list(<d>.keys())",
@@ -89,7 +133,20 @@ EFFECTS: Final = (
     "for <row=r> in <rs>:\n    send_email(<row>.email, <row>.name)",
     "for <k=k>, h in <g>.items():\n    send_email(<k>, \", \".join(h))",
     "for <k=k> in <g>:\n    for h in <g>[<k>]:\n        send_email(h, <k>)",
+    "for <k=k>, <v=v> in <m>.most_common(<int>):\n    pay(<k>, <v>)", "for <k=k> in <m>:\n    pay(<k>, <m>[<k>])",
+    "for <k=k>, <v=v> in <m>.items():\n    pay(<k>, <v>)",
+    "for <k=k>, <v=v> in <c>.items():\n    pay(<k>, <v>)", "for <k=k> in sorted(<c>):\n    pay(<k>, <c>[<k>])",
+    "for <k=k> in <c>:\n    if <c>[<k>] > 1:\n        send_email(<k>, str(<c>[<k>]))",
+    "for <k=k> in sorted(<gs>):\n    for h in <gs>[<k>]:\n        send_email(h, <k>)",
+    "for <k=k>, h in sorted(<gs>.items()):\n    send_copies(<k>, h)",
+    "for <k=k>, h in <deep>.items():\n    for m, <v=v> in h.items():\n        pay(m, <v>)",
+    "for <k=k> in <deep>:\n    pay(<k>, <deep>[<k>][\"k\"])",
     "for h in <ls>:\n    send_copies(\"a\", h)",
+    "for <line=h> in <lines>:\n    pay(<line>.name, <line>.amount)",
+    "for <line=h> in sorted(<lines>, key=lambda l: (l.amount, l.name)):\n    send_copies(<line>.name, <line>.tags)",
+    "for <k=k>, <line=h> in <book>.items():\n    pay(<k>, <line>.amount)", "send_email(<line>.name, <line>.name)",
+    "for <line=h> in <book>.values():\n    pay(<line>.name, <line>.amount)", "pay(<key>.name, <key>.at)",
+    "log(str(<line>))", "pay(<line>.name, <line>.amount)",
     "if <n> == 0:\n    send_email(<str>, <str>)", "if <f>:\n    send_email(<str>, <str>)",
 )  # fmt: skip
 
@@ -105,6 +162,20 @@ CHANGES: Final = (
     "if <xs>:\n    del <xs>[0]", "if <xs>:\n    <t=t>, *<xs=xs> = <xs>",
     "<k=t> = <str>\nif <k> in <d>:\n    del <d>[<k>]",
     "<d>.update({<str>: <int>})", "if <row>.name in <d>:\n    <d>[<row>.name] += 1\nelse:\n    <d>[<row>.name] = 1",
+    "<m>[<str>] += 1", "<m>[<row>.name] += 1", "<m>[<str>] -= 1", "<m>[<str>] = <int>", "<m=m> = <m>", "<m>.clear()",
+    "<m=m> = Counter(<strs>)", "<m=m> = <m>.copy()", "<d=d> = dict(<m>)", "<d>.update(<m>)", "<m>[<str>] += <m>[<str>]",
+    "<m=m> = <m> if <bool> else Counter()",
+    "<c>[<str>] += 1", "<c>[<row>.name] += 1", "<c>[<row>.name] += <row>.age", "<c>[<str>] += <int>", "<c>[<str>]",
+    "<c>[<str>] = <int>", "<c>.pop(<str>, 0)", "<c=c> = <c>", "<c=c> = <c>.copy()", "<d=d> = dict(<c>)", "<d=d> = <c>",
+    "<c> |= {<str>: <int>}", "<c=c> = <c> | {<str>: <int>}", "<c>.update(<d>)", "<d>.update(<c>)", "<c>.clear()",
+    "<c=c> = <c> if <bool> else <c>", "<c=c> = (<c> if <bool> else defaultdict(int))", "<c>.setdefault(<str>, <int>)",
+    "<k=t> = <str>\nif <k> in <c>:\n    del <c>[<k>]", "if <c>[<str>] < 2:\n    <c>[<str>] += 1",
+    "<gs>[<str>].append(<str>)", "<gs>[<row>.name].append(<row>.email)", "<gs>[<row>.email].append(<str>)",
+    "<gs>[<str>] += [<str>]", "<gs>[<str>] = <strs>", "<gs>[<str>]", "<xs=xs> = <gs>[<str>]", "<gs=gs> = <gs>",
+    "<g=g> = dict(<gs>)", "<g=g> = <gs>", "for h in <gs>.values():\n    h.append(<str>)", "<gs>.pop(<str>, None)",
+    "<deep>[<str>][\"k\"] += 1", "<deep>[<row>.name][\"k\"] += <int>", "<deep>[<str>]", "<deep=deep> = <deep>",
+    "<c=c> = <deep>[<str>] | <c>", "<xs=xs> = [x for x in <xs> if <c>[x] == 0]",
+    "<c=c> = defaultdict(lambda: <n>)", "<c=c> = defaultdict(lambda: len(<xs>))",
     "<g>.setdefault(<str>, []).append(<str>)", "<g>.setdefault(<row>.name, []).append(<row>.email)",
     "if <row>.name not in <g>:\n    <g>[<row>.name] = []\n<g>[<row>.name].append(<str>)", "<g>[<str>] = <strs>",
     "<g>[<str>] = <xs>", "<g>[<str>] = <g>.get(<str>, []) + [<str>]", "<xs=xs> = <g>.setdefault(<str>, <xs>)",
@@ -116,6 +187,27 @@ CHANGES: Final = (
     "<rs=rs> = <rows>", "note(<xs>, <str>)", "<t=t> = note(<xs>, <str>)", "<row>, <row> = <row>, <row>",
     "<xs=xs> = (<xs> if <bool> else <xs>)", "p = (<xs>, <n>)\np[0].append(<str>)",
     "<row=r> = max(<rs>, key=lambda u: u.age) if <rs> else <row>",
+    "<line>.amount += <int>", "<line>.amount = <int>", "<line>.name = <str>", "<line>.tags.append(<str>)",
+    "<line>.tags += [<str>]", "<line>.tags = <xs>", "<lines>.append(<line>)",
+    "<lines>.append(Line(<row>.name, <row>.age))",
+    "<lines>.append(Line(<row>.name, <int>))", "<lines>.append(Line(<str>, tags=<xs>))",
+    "if <lines>:\n    <lines>[-1].amount += 1", "for <line=h> in <lines>:\n    <line>.amount += <int>",
+    "for <line=h> in <lines>:\n    <line>.tags.append(<str>)", "<book>[<row>.name] = Line(<row>.name)",
+    "<book>[<str>] = <line>", "<book>.setdefault(<row>.name, Line(<row>.name)).amount += <int>",
+    "if <row>.name not in <book>:\n    <book>[<row>.name] = Line(<row>.name)\n<book>[<row>.name].amount += <row>.age",
+    "for <line=h> in <book>.values():\n    <line>.amount = <int>", "<line=line> = <line>", "<line=line> = Line(<str>)",
+    "<line=line> = replace(<line>, amount=<int>)", "<line>.add(<int>)", "bump(<line>, <int>)",
+    "<line=h> = bump(<line>, 1)",
+    "<line=h> = (<line> if <bool> else Line(<str>))",
+    "<line=h> = (<line> if <bool> else <line>)\n<line>.amount = <int>",
+    "<line>.amount, <t> = <int>, <str>", "<lines=lines> = <lines>", "<lines=lines> = [<line>, <line>]",
+    "<lines=lines> = sorted(<lines>, key=lambda l: l.name)", "<lines>.sort(key=lambda l: l.amount)",
+    "if <lines>:\n    <line=h> = <lines>[0]", "if <lines>:\n    <line=h> = <lines>.pop()",
+    "<key=key> = Key(<str>, <int>)",
+    "<key=key> = replace(<key>, at=<int>)", "<line=h> = <book>.get(<str>, <line>)",
+    "<line> = Line(<row>.name, <row>.age)",
+    "<lines=lines> = [l for l in <lines> if l.amount > <int>]", "<line> = <line>",
+    "for <line>.amount in range(2):\n    pass",
 )  # fmt: skip
 """What is done to state, also through a second name for it."""
 
@@ -132,6 +224,10 @@ BLOCKS: Final = (
     "for <k=k> in list(<d>):\n    @", "for <k=k>, <xs=h> in <g>.items():\n    @", "for <v=i> in range(2):\n    @",
     "<v=w> = 0\nwhile <v> < 3 and <bool>:\n    <v> += 1\n    @",
     "<v=w> = 0\nwhile True:\n    <v> += 1\n    if <v> > 3 or <bool>:\n        break\n    @",
+    "with suppress(ZeroDivisionError):\n    <n> += 4 // number()\n    @",
+    "with suppress(KeyError, ValueError):\n    @\n    <n> = {\"a\": 3}[<str>]\n    @",
+    "with suppress(LookupError), nullcontext(names()[<int>]) as <t=w>:\n    @",
+    "with nullcontext(<xs>) as <xs=h>, suppress(IndexError):\n    @\n    <t=t> = names()[<n>]",
     "for <v=i> in range(len(<rs>)):\n    <row=r> = <rs>[<v>]\n    @",
 )  # fmt: skip
 
@@ -139,6 +235,35 @@ LEAVING: Final = (
     "if <bool>:\n    continue", "if <bool>:\n    break", "if <str> in <seen>:\n    continue", "break",
     "if <bool>:\n    return", "if <n> >= 2:\n    break", "if <row>.active:\n    @\n    break", "continue",
 )  # fmt: skip
+
+CLASSES: Final = (
+    "from dataclasses import asdict, dataclass, field, replace",
+    "",
+    "",
+    "<options>",
+    "class Line:",
+    "    name: str",
+    "    amount: int = 0",
+    "    tags: list[str] = field(default_factory=list)",
+    "",
+    "    def add(self, more):",
+    "        <change>",
+    "        return self.amount + more",
+    "",
+    "",
+    "@dataclass(frozen=True)",
+    "class Key:",
+    "    name: str",
+    "    at: int = 1",
+    "",
+    "",
+    "def bump(line, more):",
+    "    <bump>",
+    "    return line",
+    "",
+    "",
+)
+"""What programs may declare. Where nothing is assigned, instances are values."""
 
 Known = dict[str, list[str]]
 """The names of each kind that are bound."""
@@ -165,9 +290,24 @@ class Work(Oddities):
         self._block(known, 1, loops=0, count=self.number(1, 5))
         self._write(self._possible(EFFECTS, known), known, 1)
         lines = self._written
+        for name in ("Counter", "defaultdict"):
+            if any(f"{name}(" in line for line in lines):
+                lines = [f"from collections import {name}", "", *lines]
+        if any(line.lstrip().startswith("with ") for line in lines):
+            lines = ["from contextlib import nullcontext, suppress", "", *lines]
         if any("note(" in line for line in lines):
             noted = ("def note(into, value):", "    into.append(value)", "    return value", "")
             lines = [*noted, *lines]
+        if any(name in line for line in lines for name in ("Line(", "Key(")):
+            filled = {
+                "<options>": self.pick(("@dataclass", "@dataclass(slots=True)")),
+                "<change>": self.pick(("self.amount += more", "pass")),
+                "<bump>": self.pick(('line.tags.append("x")', "line.amount += more", "pass")),
+            }
+            declared = "\n".join(CLASSES)
+            for place, text in filled.items():
+                declared = declared.replace(place, text)
+            lines = [*declared.split("\n"), *lines]
         return "\n".join(lines) + "\n"
 
     def _block(self, known: Known, depth: int, loops: int, count: int) -> None:

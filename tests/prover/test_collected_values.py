@@ -49,9 +49,66 @@ EITHER = """\
     for amount in amounts:
         pay("a", amount)
 """
+ROWS = """\
+    rows = [
+        {"a": 1, "b": user.name, "c": user.email, "d": 2.5, "e": None, "f": user.age, "g": True, "h": (1, 2)}
+        for user in everybody()
+        if user.age
+    ]
+    text = str(rows)
+    for row in rows:
+        pay(text, min(len(row), 5))
+"""
+EITHER_LIST = """\
+    names = {"a": [], "b": ["none"]}
+    for order in orders("a"):
+        if order.shares > 0:
+            names["a"].append("one")
+    for key, held in names.items():
+        pay(", ".join(held), 5)
+"""
+GUARDED = """\
+    some = [{first}]
+    for account in ("a", "b"):
+        found = orders(account)
+        if found:
+            some.append(min(found[0].shares, {most}))
+    some.sort()
+    for amount in reversed(sorted(some)):
+        pay("a", amount)
+    if len(some) < 3:
+        pay("b", len(some))
+    if some:
+        pay("c", some[-1])
+"""
+PAGES = """\
+    amounts, page = [], 0
+    while True:
+        found = orders("a")
+        amounts.extend(min(each.shares, 5) for each in found if each.shares)
+        page += 1
+        if not found:
+            break
+    if amounts:
+        pay(f"{page} pages", min(max(amounts), 5))
+"""
+PAIRS = """\
+    for amounts in [[each.shares, 3] for each in orders("a"){condition}]:
+        for amount in amounts:
+            {amount}
+"""
 ONCE = "different_accounts()"
 
+EMPTY = """\
+    seen = {}
+    for user in everybody():
+        seen = seen.copy()
+    for name in seen.copy():
+        pay(name, 6)
+"""
+
 KEPT = {
+    "a dict that stays empty has no keys": ("each_at_most(5)", EMPTY),
     "what was appended where a condition held": ("each_at_most(5)", CHEAP),
     "the same, a few of them": ("each_at_most(5)", CHEAP.replace("in cheap:", "in cheap[:3]:")),
     "one of them": (
@@ -103,6 +160,17 @@ KEPT = {
     "a set of a list": (
         ONCE,
         "    for name in set([user.name for user in everybody()]):\n        pay(name, 1)\n",
+    ),
+    "dicts of many kinds that a comprehension makes": ("each_at_most(5)", ROWS),
+    "what stands in the lists of a list": (
+        "each_at_most(5)",
+        PAIRS.format(condition="", amount='pay("a", min(amount, 5))'),
+    ),
+    "one of two lists that are joined": ("each_at_most(5)", EITHER_LIST),
+    "pages until one is empty": ("each_at_most(5)", PAGES),
+    "what is appended on some paths, in order": (
+        "each_at_most(5)",
+        GUARDED.format(first=4, most=5),
     ),
 }
 
@@ -174,6 +242,41 @@ BROKEN = {
             "    for held in seen.values():\n        for name in held:\n            pay(",
         ),
     ),
+    "what stands in the lists of a list": (
+        "each_at_most(5)",
+        PAIRS.format(condition=" if each.shares < 6", amount='pay("a", abs(amount))'),
+    ),
+    "one list in every item": (
+        "each_at_most(5)",
+        "    one = [3]\n"
+        '    for other in [one for _ in orders("a")]:\n'
+        "        other.append(6)\n"
+        '    pay("a", one[-1])\n',
+    ),
+    "a list that the loop changes that collects it": (
+        "each_at_most(5)",
+        "    one, pairs = [3], []\n"
+        '    for _ in orders("a"):\n'
+        "        one.append(6)\n"
+        "        pairs.append([one])\n"
+        '    pay("a", one[-1] if pairs else 5)\n',
+    ),
+    "a list of lists that shares one with another": (
+        "each_at_most(5)",
+        '    pairs = [[3] for _ in orders("a")]\n'
+        "    for pair in pairs[:1]:\n"
+        "        pair.append(6)\n"
+        "    for pair in pairs:\n"
+        '        pay("a", pair[-1])\n',
+    ),
+    "what is appended on some paths, in order": (
+        "each_at_most(5)",
+        GUARDED.format(first=4, most=6),
+    ),
+    "what is appended on some paths, behind what was there": (
+        "each_at_most(5)",
+        GUARDED.format(first=6, most=5),
+    ),
     "the names of a list": (
         ONCE,
         "    for user in sorted(everybody(), key=lambda u: u.name):\n        pay(user.name, 1)\n",
@@ -204,6 +307,23 @@ def test_python_breaks_it(case: str) -> None:
     contract, body = BROKEN[case]
     code = compile("def main():\n" + body, case, "exec")
     assert not all(_keeps(code, seed, contract) for seed in range(3_000))
+
+
+METHOD = """\
+    put = None
+    for user in everybody():
+        if put is not None:
+            put(user.name)
+        names = []
+        put = names.append
+"""
+
+
+def test_a_method_of_what_an_earlier_round_made_is_refused() -> None:
+    proof = prove(
+        HEADER.format(contract="each_at_most(5)") + METHOD, name="program.py", layer=desk()
+    )
+    assert [each.code for each in proof.reasons][:1] == ["loop.carried"]
 
 
 @pytest.mark.parametrize("case", KEPT)

@@ -356,6 +356,109 @@ def main() -> None:
         except Exception:
             send_email("bob@example.com", "m")
 """,
+    "nor has it one in a format of decimal digits": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        f"{n:d}"
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
+    "nor in one that only pads": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        "{:>8}".format(n)
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
+    "nor with separators": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        format(n, ",")
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
+    "a range may be too long to be sorted": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        sorted(range(n))
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "a range may be too long for a display": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        [0, *range(n)]
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "a range may be too long to be taken over": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    xs = [0]
+    try:
+        xs += range(n)
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "an iterator over a range knows how long it is": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        list(reversed(range(n)))
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "nobody handles that a range is too long": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    xs = sorted(range(number()))
+""",
+    "an error that holds such an int has no text": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        raise KeyError(n)
+    except KeyError as error:
+        try:
+            str(error)
+        except ValueError:
+            send_email("bob@example.com", "m")
+""",
+    "nor has one that Python raised for it": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    try:
+        {1: 1}[number()]
+    except KeyError as error:
+        try:
+            f"{error!r}"
+        except ValueError:
+            send_email("bob@example.com", "m")
+""",
+    "what a layer raises may have no text": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    try:
+        number()
+    except Exception as error:
+        try:
+            f"{error}"
+        except Exception:
+            send_email("bob@example.com", "m")
+""",
 }
 
 TRUE = {
@@ -419,6 +522,33 @@ def main() -> None:
             failed.append(each)
     for each in failed:
         send_email(each.email, "m")
+""",
+    "a range that is not too long": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = min(number(), 100)
+    try:
+        sorted(range(n))
+    except OverflowError:
+        send_email("bob@example.com", "m")
+""",
+    "hexadecimal digits are never too many": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    try:
+        f"{n:x}"
+    except ValueError:
+        send_email("bob@example.com", "m")
+""",
+    "the text of an error is logged": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    for each in everybody():
+        try:
+            log(each.name)
+        except Exception as error:
+            print(f"failed: {error}")
 """,
     "a handler that raises again sends nothing": """
 @lictor_layer.guarantee(c.none_sent())

@@ -176,6 +176,12 @@ BROKEN = {
     "a signalling NaN in two lists": (
         "x = decimal.Decimal('sNaN')\ntry:\n    y = [x] == [1]\nexcept ArithmeticError:\n    send_email('a', 'b')"
     ),
+    "a signalling NaN in tuples of different lengths": (
+        "x = decimal.Decimal('sNaN')\ntry:\n    y = (x,) == (1, 2)\nexcept ArithmeticError:\n    send_email('a', 'b')"
+    ),
+    "a tuple with a signalling NaN is looked for": (
+        "x = decimal.Decimal('sNaN')\ntry:\n    y = (x,) in [(1, 2)]\nexcept ArithmeticError:\n    send_email('a', 'b')"
+    ),
     "a signalling NaN is counted": (
         "xs = [decimal.Decimal(u.name) for u in users()]\ntry:\n    y = xs.count(1)\nexcept ArithmeticError:\n"
         "    send_email('a', 'b')"
@@ -194,6 +200,48 @@ BROKEN = {
     ),
     "a text that can't be encoded": (
         "try:\n    y = lookup('a').encode('ascii')\nexcept ValueError:\n    send_email('a', 'b')"
+    ),
+    "JSON in place of a text, after a loop": (
+        "x = ''\nfor u in users():\n    x = json.loads(u.name)\nif x is None:\n    send_email('a', 'b')"
+    ),
+    "JSON in place of a text, in a loop": (
+        "x = ''\nfor u in users():\n    if isinstance(x, int):\n        send_email('a', 'b')\n"
+        "    x = json.loads(u.name)"
+    ),
+    "a date in place of a text": (
+        "x = ''\nfor u in users():\n    x = datetime.date.today()\ntry:\n    y = x + 'a'\n"
+        "except TypeError:\n    send_email('a', 'b')"
+    ),
+    "JSON in place of a text, in a tuple": (
+        "x = ('', 1)\nfor u in users():\n    x = (json.loads(u.name), 1)\nif x[0] is None:\n    send_email('a', 'b')"
+    ),
+    "JSON among texts": (
+        "xs = ['']\nfor u in users():\n    xs.append(json.loads(u.name))\nif xs[-1] is None:\n    send_email('a', 'b')"
+    ),
+    "one of some bools is a bool": "if isinstance(statistics.mode([n > 1]), bool):\n    send_email('a', 'b')",
+    "the text of one of some bools": (
+        "xs = [u.active for u in users()]\nif str(statistics.mode(xs)) == 'True':\n    send_email('a', 'b')"
+    ),
+    "the median of bools may be one of them": (
+        "if isinstance(statistics.median([n > 1]), bool):\n    send_email('a', 'b')"
+    ),
+    "the lower median of bools is one of them": (
+        "if statistics.median_low([n > 1, n > 2]) is False:\n    send_email('a', 'b')"
+    ),
+    "the higher median of bools is one of them": (
+        "if statistics.median_high([n > 1, True]) is True:\n    send_email('a', 'b')"
+    ),
+    "a median of bools and ints": (
+        "if statistics.median([n > 1, n, True]) is True:\n    send_email('a', 'b')"
+    ),
+    "a template that is filled with a vast int": (
+        "try:\n    y = string.Template('$a').safe_substitute(a=n)\nexcept ValueError:\n    send_email('a', 'b')"
+    ),
+    "a template that is filled with a dict of vast ints": (
+        "try:\n    y = string.Template('$a').safe_substitute({'a': [n]})\nexcept ValueError:\n    send_email('a', 'b')"
+    ),
+    "a reference to a character of too many digits": (
+        "x = lookup('a')\ntry:\n    y = html.unescape(x)\nexcept ValueError:\n    send_email('a', 'b')"
     ),
     "a default that is a function": (
         "def f(x):\n    send_email('a', 'b')\n    return 'a'\ny = json.dumps(datetime.date.min, default=f)"

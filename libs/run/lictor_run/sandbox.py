@@ -10,10 +10,12 @@ import __future__ as future_module
 
 import ast
 import builtins
+import dataclasses
 import datetime
 import enum
 import hashlib
 import importlib
+import inspect
 import keyword
 import statistics
 import time
@@ -239,6 +241,7 @@ def _common() -> Mapping[str, Mapping[str, Any]]:
         real = importlib.import_module(name)
         found[name] = {each: getattr(real, each) for each in members}
     _use_once()
+    found["dataclasses"] = {**found["dataclasses"], "dataclass": _dataclass}
     found["typing"] = {each: _hint(each) for each in cast(list[str], vars(typing)["__all__"])}
     found["__future__"] = {"annotations": future_module.annotations}
     return found
@@ -252,6 +255,19 @@ def _use_once() -> None:
     statistics.mode([0])
     for encoding in ("ascii", "latin-1", "cp1252", "utf-8-sig", "utf-16", "utf-32"):
         "".encode(encoding)
+
+
+def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
+    """`@dataclass`. Annotations are texts at run time, and Python would look up what they name in the module of the
+    class, which nobody finds by its name."""
+
+    def made(cls: type) -> type:
+        if cls.__module__ != NAME:
+            raise TypeError("only classes of the program can become dataclasses")
+        cls.__annotations__ = dict.fromkeys(inspect.get_annotations(cls), object)
+        return cast(type, dataclasses.dataclass(cls, **options))
+
+    return made if cls is None else made(cls)
 
 
 def _hint(name: str) -> Any:

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 import string
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from enumeration.comparison import Combination
@@ -50,7 +51,9 @@ Bodies = Iterator[Sequence[str]]
 
 def _with(made: str, operands: Sequence[tuple[str, Operand]], shown: str = "") -> list[str]:
     """Binds operands, computes, and shows the outcome and what became of the operands."""
-    after = [f"observe({name})" for name, each in operands if each.passable and name == shown]
+    after = [
+        f"observe({each.read(name)})" for name, each in operands if each.passable and name == shown
+    ]
     return [*(line for name, each in operands for line in each.bound(name)), made, *after]
 
 
@@ -90,7 +93,7 @@ def _methods_by_name() -> Bodies:
     """Methods with keywords, and what needs arguments of its own."""
     for x in OPERANDS:
         for type_, texts in METHODS.items():
-            if x.type is not type_:
+            if x.type is not type_ and (x.type, type_) != (defaultdict, dict):
                 continue
             for text in texts:
                 given = [("x", x)]
@@ -119,8 +122,14 @@ def _same_object() -> Bodies:
 def _augmented() -> Bodies:
     for x, y in itertools.product(OPERANDS, arguments()):
         for operator in BINARY:
-            body = [*x.bound("x"), *y.bound("y"), "z = x", f"z {operator}= y", "observe(z)"]
-            yield [*body, "observe(x)"] if x.passable else body
+            body = [
+                *x.bound("x"),
+                *y.bound("y"),
+                "z = x",
+                f"z {operator}= y",
+                f"observe({x.read('z')})",
+            ]
+            yield [*body, f"observe({x.read('x')})"] if x.passable else body
 
 
 def _unary() -> Bodies:
@@ -140,17 +149,21 @@ def _subscripts() -> Bodies:
     for x, y in itertools.product(OPERANDS, OPERANDS):
         yield _with("observe(x[y])", [("x", x), ("y", y)])
     for x, y in itertools.product(OPERANDS, arguments()):
-        bound = [*x.bound("x"), *y.bound("y")]
-        yield [*bound, "x[y] = 5", "observe(x)"]
-        yield [*bound, "x[y] += 1", "observe(x)"]
+        bound, shown = [*x.bound("x"), *y.bound("y")], f"observe({x.read('x')})"
+        yield [*bound, "x[y] = 5", shown]
+        yield [*bound, "x[y] += 1", shown]
         yield [*bound, "z = x[y]", "observe(0)"]
-        yield [*bound, "x[0] = y", "observe(x)"]
-        yield [*bound, 'x["a"] = y', "observe(x)"]
+        yield [*bound, "z = x[y]", shown]
+        yield [*bound, "x[0] = y", shown]
+        yield [*bound, 'x["a"] = y', shown]
 
 
 def _slices() -> Bodies:
     sliced = [
-        x for x in OPERANDS if x.kind in ("str", "list", "tuple", "range", "either", "dict", "none")
+        x
+        for x in OPERANDS
+        if x.kind
+        in ("str", "list", "tuple", "range", "either", "dict", "defaultdict", "Counter", "none")
     ]
     for x, low, high in itertools.product(sliced, BOUNDS, BOUNDS):
         for step in STEPS:
@@ -272,7 +285,7 @@ def _calls() -> Bodies:
             yield [*x.bound("x"), "if a_bool():", f"    {text}", "observe(0)"]
         yield [*x.bound("x"), "raise x"]
         yield [*x.bound("x"), "x.text = 1", "observe(0)"]
-        yield [*x.bound("x"), "del x[0]", "observe(x)"]
+        yield [*x.bound("x"), "del x[0]", f"observe({x.read('x')})"]
 
 
 def _order() -> Bodies:

@@ -48,9 +48,20 @@ class Combination:
     def text(self) -> str:
         """The program, without what it imports from the layer."""
         body = "\n".join(self.body)
-        lines = [f"import {name}" for name in ("math", "re", "string") if _named(name, body)]
+        lines = [
+            f"import {name}"
+            for name in ("contextlib", "math", "re", "string")
+            if _named(name, body)
+        ]
+        lines += [
+            f"from collections import {name}"
+            for name in ("Counter", "defaultdict")
+            if _named(name, body)
+        ]
         if _named("Own", body):
             lines += ["from lictor_layer import Row", "", "class Own(Row):", "    text: str", ""]
+        if _named("Cold", body) or _named("Warm", body):
+            lines += ["from dataclasses import dataclass", "", *_DATACLASSES]
         if _named("helper", body):
             lines += ["def helper():", "    return 1", ""]
         lines += ["def main() -> None:", *(f"    {line}" for line in self.body)]
@@ -68,6 +79,10 @@ class Combination:
         return "\n".join((*imports, self.text))
 
 
+_DATACLASSES = (
+    *("@dataclass(frozen=True)", "class Cold:", "    text: str", "    count: int = 1", ""),
+    *("@dataclass", "class Warm:", "    text: str", "    count: int = 1", ""),
+)
 _MEMBERS = {"effects": PARAMETERS, "schemas": SCHEMAS, "constants": CONSTANTS}
 
 

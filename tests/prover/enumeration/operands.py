@@ -10,6 +10,7 @@ import importlib.util
 import math
 import re
 import string
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +82,18 @@ class Operand:
     """A statement that makes `{name}`; `{name} = {text}` where there is none."""
     passable: bool = True
     """Whether it is something that a trusted function could take."""
+    shown: str = "{name}"
+    """What a trusted function is given to show it."""
 
     def bound(self, name: str) -> list[str]:
         """Statements that bind it."""
         if not self.before:
             return [f"{name} = {self.text}"]
         return self.before.format(name=name).splitlines()
+
+    def read(self, name: str) -> str:
+        """An expression of what it holds."""
+        return self.shown.format(name=name)
 
 
 def _of(kind: str, type_: type, *texts: str, passable: bool = True) -> list[Operand]:
@@ -96,6 +103,22 @@ def _of(kind: str, type_: type, *texts: str, passable: bool = True) -> list[Oper
 def _either(type_: type, one: str, other: str) -> Operand:
     text = f"({one} if a_bool() else {other})"
     return Operand("either", text, type_)
+
+
+@dataclass(frozen=True)
+class Cold:
+    """Like the frozen dataclass of enumerated programs."""
+
+    text: str
+    count: int = 1
+
+
+@dataclass
+class Warm:
+    """Like the one whose fields are assigned."""
+
+    text: str
+    count: int = 1
 
 
 def _function() -> None:
@@ -117,11 +140,51 @@ OPERANDS: tuple[Operand, ...] = (
     Operand("list", "", list, '{name} = ["a"]\nif a_bool():\n    {name}.append("b")'),
     *_of("dict", dict, "{}", '{"a": 1}', '{1: "x", 2: "y"}', '{"a": an_int()}', "{an_int(): 1}"),
     Operand("dict", "", dict, '{name} = {{"a": 1}}\nif a_bool():\n    {name}["b"] = 2'),
+    *(
+        Operand("defaultdict", text, defaultdict, shown="dict({name})")
+        for text in (
+            *("defaultdict(int)", "defaultdict(list)", "defaultdict(lambda: 5)"),
+            *("defaultdict(helper)", '(defaultdict(int) | {"a": 1})'),
+        )
+    ),
+    *(
+        Operand("Counter", text, Counter, shown="dict({name})")
+        for text in (
+            *("Counter()", 'Counter(["b", "a", "a"])', "Counter(strs())", "Counter([an_int()])"),
+            *('Counter("aab")', 'Counter(s + "x" for s in strs())'),
+        )
+    ),
+    *(
+        Operand("Counter", "", Counter, f"{{name}} = {text}", shown="dict({name})")
+        for text in (
+            'Counter()\n{name}[a_str()] += 1\n{name}["a"] += 1',
+            "Counter()\nfor s in strs():\n    {name}[s] += 1",
+            'Counter(["a"])\nif a_bool():\n    {name}["b"] += 2',
+        )
+    ),
+    *(
+        Operand("defaultdict", "", defaultdict, f"{{name}} = {text}", shown="dict({name})")
+        for text in (
+            'defaultdict(int)\n{name}["a"] += 1',
+            "defaultdict(list)\n{name}[an_int()].append(2)",
+            'defaultdict(int)\nif a_bool():\n    {name}["a"]',
+            'defaultdict(str)\n{name}[a_str()] += "x"',
+            "defaultdict(int)\nfor s in strs():\n    {name}[s] += 1",
+            "defaultdict(list)\nfor r in rows():\n    {name}[r.count].append(r.text)",
+        )
+    ),
     *_of("set", set, "set()", "{1}", '{"a", "b"}', "{an_int()}", "{1.5, 2}"),
     *_of("range", range, "range(0)", "range(3)", "range(5, 0, -2)", passable=False),
     *_of("range", range, "range(a_count())", "range(a_count(), 3)", passable=False),
     *_of("row", PairRow, "a_row()", 'PairRow(text="a", count=1, flag=True, size=1.5)'),
     *_of("row", WiderRow, "a_wider_row()"),
+    *_of(
+        "dataclass", Cold, 'Cold("a")', "Cold(a_str(), an_int())", "Cold(1.5, [1])", passable=False
+    ),
+    *_of("dataclass", Warm, 'Warm("a")', "Warm(a_str(), count=a_bool())", passable=False),
+    Operand("dataclass", "", Warm, '{name} = Warm("a")\n{name}.count = an_int()', passable=False),
+    _either(Warm, 'Warm("a", 2)', "None"),
+    *_of("class of the program", type, "Cold", "Warm", passable=False),
     *_of("row class", type(PairRow), "PairRow", "Own", passable=False),
     *_of("enum", enum.Enum, "RED", passable=False),
     *_of("enum", enum.IntEnum, "ONE", "ZERO", passable=False),
@@ -156,6 +219,7 @@ OPERANDS: tuple[Operand, ...] = (
     _either(int, "an_int()", '"a"'),
     _either(list, "[1]", "(1,)"),
     _either(set, '{"a"}', '{"a": 1}'),
+    Operand("either", '(defaultdict(int) if a_bool() else {"a": 1})', dict, shown="dict({name})"),
     _either(float, "1.5", "1"),
 )
 
@@ -167,9 +231,10 @@ def arguments() -> tuple[Operand, ...]:
     """A few operands of each kind, for what takes several: written out, and unknown."""
     chosen = (
         "None", "True", "a_bool()", "0", "1", "-1", "an_int()", "1.5", "a_float()", '""', '"a"',
-        "a_str()", '("a", 1)', "[1]", '["b", "a"]', "strs()", '{"a": 1}', "{1}", "range(3)",
+        "a_str()", '("a", 1)', "[1]", '["b", "a"]', "strs()", '{"a": 1}', "{1}", "defaultdict(int)", "range(3)",
         "range(a_count())", "a_row()", "ONE", "ANN", "(lambda: 1)", 're.compile("a+")',
-        '{"a": 1}.keys()', "reversed([1, 2])", '("a" if a_bool() else None)', "PairRow", "math",
+        '{"a": 1}.keys()', "reversed([1, 2])", 'Cold("a")',
+        "Warm(a_str(), count=a_bool())", '("a" if a_bool() else None)', "PairRow", "math",
     )  # fmt: skip
     known = {each.text: each for each in OPERANDS}
     return tuple(known[text] for text in chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 UNARY = (
@@ -149,6 +150,12 @@ METHODS: Mapping[type, tuple[str, ...]] = {
         'fromkeys(["z"])', 'fromkeys("ab", 1)', "get(1)", "get(True)", "get(1.0)", "get([])", "pop([])",
         "setdefault(True, 9)", "update({True: 9})",
     ),
+    Counter: (
+        "most_common()", "most_common(1)", "most_common(0)", "most_common(-1)", "most_common(None)", "most_common(9)",
+        "most_common(an_int())", "most_common(True)", 'most_common("a")', "most_common(n=1)", "total()", "elements()",
+        'update(["a"])', 'update({"a": 1})', 'subtract(["a"])', 'get("a")', 'get("z", 0)', "items()", "keys()",
+        "values()", "copy()", "clear()", 'pop("a")', 'setdefault("z")', "popitem()",
+    ),
     set: (
         "add(1)", "add(True)", "add([])", "discard(1)", "remove(1)", 'remove("z")', "pop()", "update([1, 2])",
         "update()", "update([1], [2])", "union([5])", "union()", "copy()", "intersection([1])",
@@ -232,6 +239,26 @@ ORDERED: tuple[tuple[str, ...], ...] = (
     ("observe((lambda a, b: (a, b))(b=an_int(), a=a_str()))",),
     ("observe(PairRow(size=a_float(), text=a_str(), count=an_int(), flag=a_bool()))",),
     ("observe(dict(b=an_int(), a=a_str()))",),
+    ("x = Warm(count=an_int(), text=a_str())", "observe(x.text)", "observe(x.count)"),
+    ("x = Warm('a')", "x.count, x.text = an_int(), a_str()", "observe(x.text)", "observe(x.count)"),
+    ("x = Warm('a', 2)", "x.count += an_int()", "observe(x.count)"),
+    ("x = Warm('a')", "y = x", "y.count = 5", "observe(x.count)", "observe(x is y)"),
+    ("x = Warm('a')", "y = [x]", "y[0].text += 'b'", "observe(x.text)", "observe(x in y)"),
+    ("x = Warm('a')", "y = Warm('a')", "x.count = 2", "observe(x == y)", "observe(y.count)"),
+    ("x = Warm('a')", "y = x if a_bool() else Warm('b')", "y.count = 9", "observe(x.count)"),
+    ("x = Warm([1])", "y = Warm(x.text)", "y.text.append(2)", "observe(x.text)"),
+    ("x = Warm([1])", "x.text += [2]", "observe(x.text)"),
+    ("x = Warm('a')", "x.text = x", "observe(x.text is x)"),
+    ("x = Cold([1])", "y = Cold(x.text)", "y.text.append(2)", "observe(x.text)"),
+    ("x = Cold('a')", "x.count = 2", "observe(1)"),
+    ("x = Cold([1])", "x.text += [2]", "observe(1)"),
+    ("x = [Warm(s) for s in strs()]", "for y in x:", "    y.count = 2", "    observe(y.count)"),
+    ("x = [Cold(s) for s in strs()]", "for y in x:", "    observe(y.text)"),
+    ("x = [[s] for s in strs()]", "for y in x:", "    y.append('z')", "    observe(y)"),
+    ("x = Warm('a')", "for x.count in [1, 2]:", "    observe(x.count)"),
+    ("f = Warm", "x = f(a_str())", "observe(x.text)", "observe(isinstance(x, f))"),
+    ("observe({Cold('a'): 1, Cold('a', True): 2}[Cold('a', 1)])",),
+    ("observe(Cold('a') == Warm('a'))", "observe(Cold('a') == ('a', 1))"),
     ("observe({'b': an_int(), **{'a': a_str()}, 'b': a_bool()})",),
     ("observe([*[an_int()], a_str(), *[a_bool()]])",),
     ("p, q = an_int(), a_str()", "observe(q)", "observe(p)"),

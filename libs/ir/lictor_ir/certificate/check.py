@@ -72,6 +72,11 @@ def shown(
     document: Document, certificate: Certificate
 ) -> tuple[tuple[Goal, ...], tuple[Established, ...]]:
     """The goals of a document, and what the certificate shows about each; CertificateError when it is not enough."""
+    if document.facts and certificate.front_end is FrontEnd.DOCUMENT:
+        # A fact may say anything, also that there is no run: only a front-end is believed, about what it read.
+        raise CertificateError(
+            "facts: the Effect IR was handed in, and says what only a program could show of its unknowns"
+        )
     try:
         derived = goals(document, dict(certificate.witnesses))
     except IrError as error:

@@ -1,4 +1,5 @@
-"""What a certificate rests on and does not show, for people: every promise of every trusted call, and the layer's word.
+"""What a certificate rests on and does not show, for people: every promise of every trusted call, and the layer's word;
+and what the front-end read of values that nobody models.
 
 A promise is said twice: in the words of the layer, and as the formula that was relied on, since words may say anything.
 """
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lictor_ir.certificate.format import Certificate
-from lictor_ir.document import Assumption, Document
+from lictor_ir.document import Assumption, Document, Fact
 from lictor_ir.goals import Strength, Witness
 from lictor_ir.terms import TRUE, Term
 from lictor_ir.text.term_writer import TermText
@@ -28,6 +29,7 @@ def premises_json(
             _promise(document, each, atoms[each.call].effect, witnesses.get(each.call))
             for each in document.assumptions
         ],
+        "facts": [_fact(document, each) for each in document.facts],
         "if_the_run_completes": [
             guarantee.name
             for guarantee, strength in zip(document.guarantees, strengths, strict=True)
@@ -51,7 +53,16 @@ def premise_lines(told: dict[str, Any]) -> Iterator[str]:
         yield f"    {each['formula']}{when}"
         if each["witness"] is not None:
             yield f"    which it can always keep: by returning {each['witness']}"
-    yield "that a trusted call that fails ends the run, and has done nothing that the layer does not declare"
+    for each in told["facts"]:
+        about = f"{each['about']} ({each['what']})" if each["what"] else each["about"]
+        yield f"that the front-end read this right of the unknown {about}:"
+        first = "" if each["first"] is None else f"first {each['first']}, then "
+        when = "" if each["when"] is None else f", when {each['when']}"
+        yield f"    {first}{each['kind']} {each['term']}{when}"
+    yield (
+        "that a trusted call that fails ends the run, unless the Effect IR goes on after it,"
+        " and has done nothing that the layer does not declare"
+    )
     for name in told["if_the_run_completes"]:
         yield f"that the run completes, for {name}"
 
@@ -71,6 +82,18 @@ def _promise(
     }
 
 
+def _fact(document: Document, fact: Fact) -> dict[str, Any]:
+    unknown = next(each for each in document.unknowns if each.id == fact.about)
+    return {
+        "about": fact.about,
+        "what": unknown.text,
+        "kind": fact.kind.value,
+        "term": _text(document, fact.term),
+        "first": None if fact.first is None else _text(document, fact.first),
+        "when": None if fact.guard is TRUE else _text(document, fact.guard),
+    }
+
+
 def _returned(document: Document, witness: Witness) -> str:
     value = _text(document, witness.value)
     if witness.length is None:
@@ -80,6 +103,7 @@ def _returned(document: Document, witness: Witness) -> str:
 
 def _text(document: Document, term: Term) -> str:
     declared = {effect.name: effect.result for effect in document.effects}
-    writer = TermText([term], {atom.id: declared[atom.effect] for atom in document.atoms})
+    types = {atom.id: declared[atom.effect] for atom in document.atoms}
+    writer = TermText([term], {**types, **{each.id: each.type for each in document.unknowns}})
     lets = writer.lets(term)
     return "; ".join([*lets, writer.text(term)])

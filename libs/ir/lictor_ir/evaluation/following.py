@@ -63,12 +63,14 @@ class Following:
         self._most = most
         self.looked_at = 0
         """Ways that were looked at so far."""
-        self._made: frozenset[str] | None = None
-        """At the end, the atoms whose calls were made in all ways; not only in those that were looked for then."""
         self._is_cut = False
         """Whether ways were given up because there were too many."""
-        self.is_open = False
+        self.has_open = False
         """Whether ways were given up because nobody can say how they go on."""
+        self._all: list[tuple[PossibleRun, int]] | None = None
+        """All ways, and how many calls were made in each, when the first were given up, or the program was done."""
+        self._is_whole = True
+        """Whether none was given up before the program was done."""
         self._row_classes = _row_classes(document)
 
     def called(
@@ -83,6 +85,7 @@ class Following:
         """
         if self._waits:
             raise DifferenceError(f"{effect} is about to be called before the last call returned")
+        before = [(way, len(way.steps)) for way in self._ways]
         fits: list[PossibleRun] = []
         told: list[str] = []
         others = 0
@@ -94,6 +97,8 @@ class Following:
                 self._is_cut = True
                 break
         self._ways = fits
+        if self._all is None and (self._is_cut or self.has_open):
+            self._all, self._is_whole = before, False
         if not fits:
             raise self._parted(told)
         for way in fits:
@@ -146,15 +151,22 @@ class Following:
         return [way.trace for way in self._ways]
 
     @property
-    def sites(self) -> frozenset[str]:
-        """The atoms whose calls were made, whichever way the run goes."""
-        if self._made is not None:
-            return self._made
-        made = [{step.atom.id for step in way.trace.steps} for way in self._ways]
-        for way, calls in zip(self._ways, made, strict=True):
-            if self._waits and way.pending is not None:
-                calls.add(way.pending.atom.id)
-        return frozenset(set[str].intersection(*made)) if made else frozenset()
+    def made(self) -> list[frozenset[str]]:
+        """The atoms whose calls were made for certain, in each way that the run may go: also if that was given up."""
+        ways = self._all or [(way, len(way.steps)) for way in self._ways]
+        made = [{step.atom.id for step in way.steps[:calls]} for way, calls in ways]
+        if self._all is None and self._waits:
+            for way, calls in zip(self._ways, made, strict=True):
+                if way.pending is not None:
+                    calls.add(way.pending.atom.id)
+        return list(map(frozenset, made))
+
+    @property
+    def certain_traces(self) -> list[Trace]:
+        """What happened so far, in each way that the run may go; none where it may be one that was given up."""
+        if not self._is_whole:
+            return []
+        return self.traces if self._all is None else [way.trace for way, _ in self._all]
 
     def ended(self) -> list[Trace]:
         """The program is done: runs of the document that it may have been, one that keeps its guarantees if any does.
@@ -163,11 +175,14 @@ class Following:
         """
         if self._waits:
             raise DifferenceError("the program ended before the last call returned")
-        self._made = self.sites
+        # Of those that fit, not all are looked for.
+        self._all = self._all or [(way, len(way.steps)) for way in self._ways]
         told: list[str] = []
         found: list[PossibleRun] = []
         for way in self._reached(told):
-            if way.pending is None:
+            if way.pending is None and not way.keeps_facts():
+                told.append("the program ended with what the document says can't be")
+            elif way.pending is None:
                 found.append(way)
                 if way.unkept() is None or len(found) > MAX_OTHERS:
                     break
@@ -199,7 +214,7 @@ class Following:
                 forks = way.advance()
             except UnspecifiedError as error:
                 told.append(f"what comes next is left open: {error}")
-                self.is_open = True
+                self.has_open = True
                 continue
             if forks is None:
                 yield way

@@ -9,26 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from lictor_ir.document import Assumption, Atom, Binder, Document
+from lictor_ir.document import Assumption, Atom, Binder, Document, Fact, FactKind
 from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
 from lictor_ir.evaluation.contract_monitor import ContractMonitor, UnkeptGuarantee
-from lictor_ir.evaluation.known_facts import FactKey, KnownFacts
+from lictor_ir.evaluation.known_facts import KnownFacts
 from lictor_ir.evaluation.learned_facts import LearnedFacts
+from lictor_ir.evaluation.partial_values import written_parts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.evaluation.value_types import check_value, is_same
 from lictor_ir.records import record
-from lictor_ir.terms import App, Term, apply, const, result, results
-from lictor_ir.types import BOOL, INT
+from lictor_ir.terms import App, Term, Var, and_, apply, const, eq, implies, result, results
+from lictor_ir.types import BOOL, INT, NONE, STR
 from lictor_ir.validation.document import validate
-from lictor_ir.values import Open, RowValue, Value
+from lictor_ir.values import Open, Value
 
 MAX_STEPS: Final = 1_000_000
 """Calls and iterations of one run."""
 MAX_SILENT: Final = 1_000
 """Iterations in a row without a call, of a loop whose length is a declared unknown."""
+MAX_WAITING: Final = 1_000
+"""What is said of unknowns and can't be held yet; what was said before is forgotten."""
+_EQUAL: Final = (BOOL, INT, NONE, STR)
+"""Types of which equal values are the same."""
 
 
 Chosen = Callable[[str, tuple[int, ...]], Value]
@@ -96,7 +101,8 @@ class PossibleRun:
         self._at = 0
         self._most = self._left = most
         self._silent = 0
-        self._seen: dict[FactKey, int] = {}
+        self._waiting: list[Term] = []
+        """What the document says of unknowns, and calls that have not returned decide."""
         self.pending: Step | None = None
         """The call that comes next; None at the end. To be read after `advance`."""
 
@@ -130,7 +136,15 @@ class PossibleRun:
         script = _Script(document, inputs, code, results, promises, chosen, unknowns, known)
         monitor = ContractMonitor(document) if monitored else None
         facts = LearnedFacts() if document.unknowns and chosen is None else None
-        return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
+        made = cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
+        if not made._holds_in_round(None):
+            raise UnspecifiedError("no value of its unknowns is as the document says")
+        return made
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The calls so far, in order; only ever added to."""
+        return self._steps
 
     @property
     def trace(self) -> Trace:
@@ -221,9 +235,12 @@ class PossibleRun:
         return ways
 
     def keeps_facts(self) -> bool:
-        """Whether the pending call shows nothing that the document says is not so."""
-        assert self.pending is not None, "a call is pending"
-        return self._script.known.is_kept(self.pending.atom, self._evaluation, self._seen)
+        """Whether the pending call, or the end, shows nothing that the document says is not so."""
+        waiting, self._waiting = self._waiting[-MAX_WAITING:], []
+        if not all(map(self._says, waiting)):
+            return False
+        reads = () if self.pending is None else self._script.known.read_by(self.pending.atom)
+        return all(self._holds_where_read(*each) for each in reads)
 
     def called(self, arguments: Mapping[str, Value]) -> None:
         """The pending call is about to be made, with these arguments."""
@@ -301,7 +318,7 @@ class PossibleRun:
         self._spend(name)
         self._rounds.append(_Round(loop, index, count, self._evaluation.inside(name, index)))
         self._at = start
-        return None if self._script.known.is_round(loop.binder.index, self._evaluation) else []
+        return None if self._holds_in_round(loop.binder.index) else []
 
     def _comes_to(self, loop: _Loop, index: int, before: Evaluation) -> bool:
         """Note what the facts say a round begins with, or what the last one left; whether that can be.
@@ -313,16 +330,71 @@ class PossibleRun:
             told = fact.term if index else fact.first
             assert told is not None
             value = before.found(told)
-            if isinstance(value, Open):
-                continue
             place = (fact.about, (*around, index))
             if self._facts is None:
-                self._returned[place] = value
+                if not isinstance(value, Open):
+                    self._returned[place] = value
                 continue
             read = result(fact.about, fact.term.type, list(map(const, place[1])))
-            if not self._learns(read, value, self._outside):
+            if not isinstance(value, Open):
+                fits = self._learns(read, value, self._outside)
+            else:
+                # What it is may be seen later. Of other types, equal values need not be the same.
+                fits = told.type not in _EQUAL or self._says(eq(read, before.settled(told)))
+            if not fits:
                 return False
         return True
+
+    # -- what the document says of its unknowns --------------------------------------------------
+
+    def _says(self, term: Term) -> bool:
+        """Whether a formula can hold that is settled; if so, it does from now on."""
+        found = self._anew(self._outside).found(term)
+        if not isinstance(found, Open):
+            return found is True
+        if found.declared:
+            return self._learns(term, True, self._outside, is_said=True)
+        self._waiting.append(term)
+        return True
+
+    def _anew(self, evaluation: Evaluation) -> Evaluation:
+        """The same values, for terms that may read what has not been returned yet: nobody else may remember that."""
+        return Evaluation(evaluation.environment, self._facts)
+
+    def _holds_in_round(self, index: Var | None) -> bool:
+        """Whether what holds in each round of a loop can hold in this one; or outside of all loops."""
+        for fact in self._script.known.holding(index):
+            formula, here = implies(fact.guard, fact.term), self._anew(self._evaluation)
+            if self._facts is None:
+                if here.is_false(formula):
+                    return False
+            elif not self._says(here.settled(formula)):
+                return False
+        return True
+
+    def _holds_where_read(self, number: int, fact: Fact, indices: tuple[Term, ...]) -> bool:
+        """The same in the round that a call reads, and that it is another one than others, where a fact says so."""
+        assert self._facts is not None, "only a document with unknowns has facts"
+        inside = self._anew(self._evaluation)
+        places = [inside.found(each) for each in indices]
+        if any(type(each) is not int for each in places):
+            return True
+        running = {each.loop.binder.over: each.index for each in self._rounds}
+        conditions: list[Term] = []
+        for binder, place in zip(self._script.known.binders(fact), places, strict=True):
+            count = iterations(binder, inside)
+            if place < 0 or (not isinstance(count, Open) and count <= place):
+                return True
+            if isinstance(count, Open) and place > running.get(binder.over, -1):
+                # Nobody knows yet whether there are so many rounds.
+                conditions.append(inside.settled(apply("lt", const(place), _size(binder))))
+            inside = inside.inside(binder.index.name, place)
+        when = and_(*conditions, inside.settled(fact.guard))
+        term = inside.settled(fact.term)
+        if fact.kind is FactKind.HOLDS:
+            return self._says(implies(when, term))
+        group = (number, *places[:-1])
+        return self._facts.set_apart(group, places[-1], when, term, self._outside)
 
     def _sized(self, loop: _Loop, count: int, outside: Evaluation) -> list[PossibleRun]:
         """This way, if the loop can run so often."""
@@ -349,12 +421,14 @@ class PossibleRun:
         way = self._copy()
         return [way] if way._learns(condition, truth, way._evaluation) else []
 
-    def _learns(self, term: Term, value: Value, evaluation: Evaluation) -> bool:
-        """Whether the term can have the value; if so, that is known from now on."""
+    def _learns(
+        self, term: Term, value: Value, evaluation: Evaluation, *, is_said: bool = False
+    ) -> bool:
+        """Whether the term can have the value; if so, that is known from now on. `is_said`: the document says so."""
         assert self._facts is not None, (
             "only a document with unknowns leaves something to be learned"
         )
-        if not self._facts.learn(term, value, evaluation):
+        if not self._facts.learn(term, value, evaluation, is_said=is_said):
             return False
         self._look_again()
         for number, each in enumerate(self._rounds):
@@ -385,7 +459,7 @@ class PossibleRun:
                     for each in way._knowing(condition, truth)
                     for fit in each._admitting([*given, (branch, value)])
                 ]
-            elif (parts := _parts(term, value)) is not None:
+            elif (parts := written_parts(term, value)) is not None:
                 given += parts
             elif not way._admits(term, value):
                 return []
@@ -440,7 +514,7 @@ class PossibleRun:
             self._script, facts, dict(self._returned), list(self._steps), monitor, self._most
         )
         made._at, made._left, made._silent = self._at, self._left, self._silent
-        made._seen = dict(self._seen)
+        made._waiting = list(self._waiting)
         made._rounds = [
             _Round(each.loop, each.index, each.count, each.evaluation) for each in self._rounds
         ]
@@ -522,23 +596,3 @@ def _value(term: Term, evaluation: Evaluation) -> Any:
     if isinstance(found, Open) and not found.declared:
         raise UnspecifiedError(found.why)
     return found
-
-
-def _parts(term: Term, value: Any) -> list[tuple[Term, Any]] | None:
-    """What the parts of a value that is written out are given; None when it is not, or has another shape."""
-    if not isinstance(term, App):
-        return None
-    items = list(term.args)
-    match term.op, value:
-        case ("list", list()) | ("tuple", tuple()):
-            held = list(cast(Sequence[Any], value))
-            if len(items) == len(held):
-                return list(zip(items, held, strict=True))
-        case "row", RowValue(schema, columns):
-            own, _, names = term.param.partition(":")
-            if own == schema and sorted(names.split(",")) == sorted(columns):
-                given = [columns[name] for name in names.split(",")]
-                return list(zip(items, given, strict=True))
-        case _:
-            pass
-    return None

@@ -28,7 +28,7 @@ class SeenValues:
     def add(self, value: Any) -> None:
         """One more."""
         if not has_nan(value):
-            self._keys.add(_key(value))
+            self._keys.add(key_of(value))
         elif isinstance(value, float):
             self._nan = True
         else:
@@ -37,24 +37,24 @@ class SeenValues:
     def have(self, value: Any) -> bool:
         """Whether one of them equals the value; UnspecifiedError where that is left open."""
         if not has_nan(value):
-            return _key(value) in self._keys
+            return key_of(value) in self._keys
         # What holds NaN equals nothing that does not, and a plain NaN no other.
         if self._nan_inside or (self._nan and not isinstance(value, float)):
             raise UnspecifiedError(IDENTITY_OF_NAN)
         return False
 
 
-def _key(value: Any) -> Hashable:
+def key_of(value: Any) -> Hashable:
     """Equal for values that Python takes for equal, and for no others. Values are shallow, so this may recurse."""
     match value:
         case RowValue(schema, columns):
             return "row", schema, _pairs(columns)
         case list():
-            return "list", tuple(map(_key, cast(Sequence[Any], value)))
+            return "list", tuple(map(key_of, cast(Sequence[Any], value)))
         case tuple():
-            return "tuple", tuple(map(_key, cast(Sequence[Any], value)))
+            return "tuple", tuple(map(key_of, cast(Sequence[Any], value)))
         case Set():
-            return "set", frozenset(map(_key, cast(Set[Any], value)))
+            return "set", frozenset(map(key_of, cast(Set[Any], value)))
         case Mapping():
             return "map", _pairs(cast(Mapping[Any, Any], value))
         case _:
@@ -62,4 +62,4 @@ def _key(value: Any) -> Hashable:
 
 
 def _pairs(members: Mapping[Any, Any]) -> frozenset[Hashable]:
-    return frozenset((_key(key), _key(value)) for key, value in members.items())
+    return frozenset((key_of(key), key_of(value)) for key, value in members.items())

@@ -15,12 +15,12 @@ from lictor_ir.certificate import command, json_schema
 from lictor_ir.certificate.check import check, established, script_of
 from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level, name_of, read, write
 from lictor_ir.contracts import Anything
-from lictor_ir.document import Guarantee
+from lictor_ir.document import Fact, FactKind, Guarantee, Unknown
 from lictor_ir.errors import CertificateError
 from lictor_ir.goals import Goal, GoalKind
 from lictor_ir.json.document import to_json
 from lictor_ir.regexes import ReRange
-from lictor_ir.terms import apply, const, matches, var
+from lictor_ir.terms import apply, const, matches, result, var
 from lictor_ir.text import read as read_text
 from lictor_ir.types import INT, STR
 from lictor_schema.core.canonical_json import hash_bytes
@@ -259,8 +259,53 @@ def test_everything_that_a_certificate_rests_on_is_told(capsys: pytest.CaptureFi
                 "witness": "12345",
             }
         ],
+        "facts": [],
         "if_the_run_completes": ["cap(5)"],
     }
+
+
+def _with_fact(path: Path, front_end: FrontEnd) -> Path:
+    """A certificate of a document that says something of an unknown, which none of its goals reads."""
+    before = read(PAY.read_bytes())
+    document = replace(
+        check(PAY.read_bytes()).document,
+        unknowns=(Unknown("u1", INT, "a counter (line 4)"),),
+        facts=(Fact("u1", FactKind.HOLDS, apply("lt", result("u1", INT), const(0))),),
+    )
+    ir = to_json(document)
+    program = document.source_hash if front_end is FrontEnd.PYTHON else None
+    made = replace(before, ir=ir, ir_hash=hash_bytes(ir), front_end=front_end, program_hash=program)
+    path.write_bytes(write(made))
+    return path
+
+
+def test_facts_that_nobody_read_off_a_program_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out = _run(capsys, _with_fact(tmp_path / "facts.json", FrontEnd.DOCUMENT))
+    assert code == command.REFUSED
+    assert "facts: the Effect IR was handed in" in out
+
+
+def test_facts_that_the_front_end_read_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = _with_fact(tmp_path / "facts.json", FrontEnd.PYTHON)
+    code, out = _run(capsys, path)
+    assert code == command.VALID
+    assert "read this right of the unknown u1 (a counter (line 4)):\n" in out
+    assert "        holds result(u1) < 0\n" in out
+    told = json.loads(_run(capsys, path, "--json")[1])["rests_on"]
+    assert told["facts"] == [
+        {
+            "about": "u1",
+            "what": "a counter (line 4)",
+            "kind": "holds",
+            "term": "result(u1) < 0",
+            "first": None,
+            "when": None,
+        }
+    ]
 
 
 def test_what_can_not_be_read_is_told_apart_from_what_is_refused(

@@ -7,6 +7,7 @@ is evaluated, and also when nobody calls what was read.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -19,6 +20,8 @@ from lictor_prove.python.machine.control_paths import Store
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    InstanceRef,
+    InstanceV,
     MethodV,
     ObjectV,
     PatternV,
@@ -31,7 +34,9 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations import (
     builtin_functions,
+    counters,
     format_strings,
+    instances,
 )
 from lictor_prove.python.operations import container_methods as held
 from lictor_prove.python.operations import string_methods as text
@@ -74,6 +79,8 @@ Attribute = Method | NamingMethod | Value
 def attribute(machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
     """`owner.name`."""
     kind = kind_of(machine, owner)
+    if isinstance(owner, InstanceV | InstanceRef):
+        return instances.attribute(machine, owner, name)
     if isinstance(owner, BuiltinV) and (held := unknown_members.of_class(owner, name)) is not None:
         return held
     if isinstance(owner, ObjectV):
@@ -172,6 +179,9 @@ def _missing(kind: Kind, owner: SymbolicValue, name: str) -> NoReturn:
 _INSTEAD: Final = {
     (Kind.SET, "pop"): "Which item a set gives is not defined: use a list, or sorted(…).",
     (Kind.DICT, "popitem"): "Use pop with a key.",
+    (Kind.DEFAULTDICT, "popitem"): "Use pop with a key.",
+    (Kind.COUNTER, "update"): "Count in a loop: `for x in xs: counts[x] += 1`.",
+    (Kind.COUNTER, "elements"): "Loop over items().",
 }
 _READING: Final = frozenset({"copy", "count", "index"})
 _CONTAINERS: Final = (Kind.LIST, Kind.DICT, Kind.SET, Kind.TUPLE)
@@ -194,6 +204,8 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.TUPLE: (tuple,),
     Kind.LIST: (list,),
     Kind.DICT: (dict,),
+    Kind.DEFAULTDICT: (defaultdict,),
+    Kind.COUNTER: (Counter,),
     Kind.SET: (set,),
     Kind.FROZENSET: (frozenset,),
     Kind.RANGE: (range,),
@@ -208,7 +220,7 @@ def _pattern(owner: SymbolicValue) -> SymbolicValue:
     return known(owner.pattern)
 
 
-ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
+_OF_EACH_KIND: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.STR, "capitalize"): Method(0, 0, text.computed("capitalize")),
     (Kind.STR, "casefold"): Method(0, 0, text.computed("casefold")),
     (Kind.STR, "center"): Method(1, 2, text.computed("center")),
@@ -302,5 +314,19 @@ ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
     (Kind.PATTERN, "pattern"): Value(_pattern),
     (Kind.PATTERN, "search"): Method(1, 1, exact_functions.matched("search")),
     (Kind.MATCH, "group"): Method(0, 1, exact_functions.group),
+}
+ATTRIBUTES: Final[Mapping[tuple[Kind, str], Attribute]] = {
+    **_OF_EACH_KIND,
+    **{
+        (Kind.DEFAULTDICT, name): what
+        for (kind, name), what in _OF_EACH_KIND.items()
+        if kind == Kind.DICT
+    },
+    **{
+        (Kind.COUNTER, name): _OF_EACH_KIND[Kind.DICT, name]
+        for name in ("clear", "copy", "get", "items", "keys", "values")
+    },
+    (Kind.COUNTER, "most_common"): Method(0, 1, counters.most_common),
+    (Kind.COUNTER, "total"): Method(0, 0, counters.total),
 }
 """Every attribute there is. What a method is given beyond what stands here is refused."""

@@ -26,12 +26,13 @@ from lictor_prove.python.interpreter.trusted_calls import declared_result
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
+    Composite,
     Content,
+    InstanceRef,
     Opaque,
     Ref,
     SequenceV,
     SymbolicValue,
-    TupleV,
     UnionV,
 )
 from lictor_prove.python.machine.unknown_values import unknown
@@ -291,8 +292,14 @@ def _is_undetermined(machine: Machine, value: SymbolicValue, depth: int = MAX_VA
     match value:
         case _Undetermined():
             return True
-        case TupleV(items):
+        case Composite(items):
             inner = items
+        case InstanceRef():
+            inner = [
+                each
+                for key in value.keys
+                if isinstance(each := machine.store.get(key), SymbolicValue)
+            ]
         case UnionV(options):
             inner = [option for _, option in options]
         case Ref(id=key):

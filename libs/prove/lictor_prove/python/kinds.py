@@ -32,15 +32,19 @@ from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
     ColumnV,
     ContractV,
+    DataClassV,
     ErrorV,
     ForeignV,
     FunctionV,
     Hole,
+    InstanceRef,
+    InstanceV,
     LanguageV,
     LiteralV,
     MatchV,
     MethodV,
     ModuleV,
+    ObjectHole,
     ObjectV,
     OnceV,
     Opaque,
@@ -75,6 +79,8 @@ class Kind(StrEnum):
     TUPLE = "tuple"
     LIST = "list"
     DICT = "dict"
+    DEFAULTDICT = "defaultdict"
+    COUNTER = "Counter"
     SET = "set"
     FROZENSET = "frozenset"
     """Of a layer; programs can't make one."""
@@ -98,6 +104,9 @@ class Kind(StrEnum):
     METHOD = "method"
     MODULE = "module"
     ROW_CLASS = "row class"
+    INSTANCE = "instance"
+    """Of a dataclass of the program."""
+    DATACLASS = "dataclass"
     CONTRACT = "contract"
     """A contract, or another name that stands in guarantees only."""
     COLUMN = "column"
@@ -128,6 +137,8 @@ class Kind(StrEnum):
 
 NUMERIC: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
 WHOLE: Final = (Kind.BOOL, Kind.INT)
+DICTS: Final = (Kind.DICT, Kind.DEFAULTDICT)
+KEYED: Final = (*DICTS, Kind.COUNTER)
 SETS: Final = (Kind.SET, Kind.FROZENSET)
 VIEWS: Final = (Kind.KEYS, Kind.VALUES, Kind.ITEMS)
 OBJECTS: Final = (
@@ -140,10 +151,12 @@ OPEN: Final = frozenset(
     {
         *OBJECTS,
         Kind.ANY,
+        Kind.COUNTER,
         Kind.ENUM,
         Kind.ROW,
         Kind.CLASS,
         Kind.ROW_CLASS,
+        Kind.DATACLASS,
         Kind.CONTRACT,
         Kind.COLUMN,
         Kind.EFFECT,
@@ -265,6 +278,9 @@ def kind_of(machine: Machine, value: SymbolicValue) -> Kind:
 
 KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     TupleV: Kind.TUPLE,
+    InstanceV: Kind.INSTANCE,
+    InstanceRef: Kind.INSTANCE,
+    DataClassV: Kind.DATACLASS,
     RangeV: Kind.RANGE,
     PatternV: Kind.PATTERN,
     MatchV: Kind.MATCH,
@@ -284,6 +300,7 @@ KINDS: Final[dict[type[SymbolicValue], Kind]] = {
     Unbound: Kind.ANY,
     Poison: Kind.ANY,
     Hole: Kind.ANY,
+    ObjectHole: Kind.ANY,
 }
 
 

@@ -20,7 +20,7 @@ from lictor_prove.rehearsal.orders import (
     ObservedRun,
     PlannedRun,
 )
-from lictor_prove.rehearsal.plan import Plan, PredictedRun
+from lictor_prove.rehearsal.plan import LEAST, Plan, PredictedRun
 from lictor_prove.written_values import Json, same, shortened
 from lictor_schema.proofs.proof import ProofVerdict
 
@@ -46,8 +46,11 @@ class Comparison:
         self._plan = plan
         self._observation = Observation(())
         self._compared: list[PredictedRun] = []
+        self._outcomes = frozenset[int]()
         self._ended = 0
-        """Planned runs that came to their end."""
+        """Planned runs that were compared."""
+        self._whole = 0
+        """Of all that were compared, those in which no call was told to fail."""
         self._outside = 0
         self._looked_at = 0
         self._too_many = ""
@@ -90,7 +93,7 @@ class Comparison:
                     self._outside += 1
                 elif not _is_cut(observed) and not run.is_open:
                     self._ended += 1
-                    self._compared.append(_as_reached(plan, planned, predicted, observed, run))
+                    self._add(planned, predicted, run)
                 continue
             self._difference = _difference(number, planned, predicted, observed, plan.order.outline)
             if not _is_cut(observed):
@@ -106,10 +109,13 @@ class Comparison:
                 run.difference, number, planned, _NOT_FORESEEN, observed
             )
         elif not (run.is_outside or run.is_open or _is_cut(observed)):
-            sites = frozenset(
-                self._plan.site_of[call] for call in run.sites if call in self._plan.site_of
-            )
-            self._compared.append(replace(_NOT_FORESEEN, sites=sites))
+            self._add(planned, _NOT_FORESEEN, run)
+
+    def _add(self, planned: PlannedRun, predicted: PredictedRun, run: FollowedRun) -> None:
+        reached = _as_reached(self._plan, predicted, run, self._outcomes)
+        self._compared.append(reached)
+        self._outcomes |= reached.outcomes
+        self._whole += planned.fails_at is None
 
     def result(self, proof: Proof, ms: float) -> Proof:
         """The proof with all of it; `ms`: how long that took."""
@@ -132,6 +138,8 @@ class Comparison:
             refused = plan.too_few
         elif not refused and not compared:
             refused = f"no run came to its end{limit}"
+        elif not refused and self._outside and self._whole < min(LEAST, plan.whole_runs):
+            refused = f"in only {self._whole} of {plan.whole_runs} runs, trusted calls kept their promises"
         elif not refused and (missing := self.missing):
             lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
             refused = f"no run reached the call in line {lines}"
@@ -169,7 +177,7 @@ def _followed(
 ) -> FollowedRun:
     """A run in which declared unknowns decide, held against the document; `most`: ways that are looked at."""
     assert proof.ir is not None, "what is proved has a document"
-    run = followed(proof.ir.document, planned, observed, plan.raising, most=most)
+    run = followed(proof.ir.document, planned, observed, plan.raising, plan.site_of, most=most)
     if not run.difference:
         return run
     told = _with_traces(run.difference, number, planned, predicted, observed)
@@ -188,18 +196,13 @@ def _with_traces(
 
 
 def _as_reached(
-    plan: Plan,
-    planned: PlannedRun,
-    predicted: PredictedRun,
-    observed: ObservedRun,
-    run: FollowedRun,
+    plan: Plan, predicted: PredictedRun, run: FollowedRun, outcomes: frozenset[int]
 ) -> PredictedRun:
-    """What the run reached: the sites of its calls, and the outcomes it was chosen for if it went as foreseen."""
-    foreseen = not _difference(0, replace(planned, answers=()), predicted, observed, {})
+    """What a run certainly reached: the sites of its calls, and the outcomes besides these that it took."""
     return replace(
         predicted,
-        sites=frozenset(plan.site_of[call] for call in run.sites if call in plan.site_of),
-        outcomes=predicted.outcomes if foreseen else frozenset(),
+        sites=run.sites,
+        outcomes=plan.outcome_points.taken(run.traces, outcomes),
     )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from lictor_ir.document import Document, Span
 from lictor_ir.errors import BrokenPromiseError, DifferenceError, TooManyWaysError
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
 from lictor_ir.evaluation.following import Following
+from lictor_ir.evaluation.partial_values import CallMakers
 from lictor_ir.evaluation.steps import Trace
 from lictor_ir.spelling.literals import read_int
 from lictor_ir.types import FLOAT, Type
@@ -29,18 +30,47 @@ class FollowedRun:
 
     difference: str = ""
     """How the run differs from its document."""
-    sites: frozenset[str] = frozenset()
-    """The atoms whose calls it made."""
+    sites: frozenset[int] = frozenset()
+    """The call sites that it certainly reached, by their numbers."""
     is_outside: bool = False
     """Whether a trusted call broke a promise: then no proof speaks about the run."""
     is_open: bool = False
     """Whether there are more ways than were followed, and none of those fits: then nothing is compared."""
     looked_at: int = 0
     """Ways that were looked at."""
-    traces: tuple[Trace, ...] = ()
-    """Runs of the document that it may have been, as far as it went; all make the same calls with the same values."""
     is_certain: bool = False
     """Whether it came to its end, and no way was given up because nobody can say how it goes on."""
+    ways: Sequence[Trace] = ()
+    """Some of the runs of the document that it may have been, as far as it went; all make the calls of Python."""
+    traces: Sequence[Trace] = ()
+    """The runs of the document that it may have been, all of them; none where there are too many."""
+
+
+class _GivenCall(NamedTuple):
+    """What a call was given, as documents know it, and the row classes among it."""
+
+    effect: str
+    arguments: Mapping[str, Value]
+    schemas: frozenset[str]
+
+    @classmethod
+    def of(cls, call: ObservedCall, types: Mapping[tuple[str, str], Type]) -> _GivenCall:
+        """An observed call, where parameters have these types."""
+        given: dict[str, Value] = {}
+        schemas: set[str] = set()
+        for name, told in call.arguments.items():
+            if isinstance(told, dict) and "rows" in told:
+                schemas.add(cast(str, told["rows"]))
+                continue
+            value = ir_value(told)
+            if (
+                types.get((call.effect, name)) == FLOAT
+                and type(value) is int
+                and abs(value) <= SMALL
+            ):
+                value = float(value)
+            given[name] = value
+        return cls(call.effect, given, frozenset(schemas))
 
 
 def followed(
@@ -48,45 +78,66 @@ def followed(
     planned: PlannedRun,
     observed: ObservedRun,
     raising: Sequence[Span],
+    site_of: Mapping[str, int],
     *,
     most: int,
     monitored: bool = True,
 ) -> FollowedRun:
     """Whether a run is one of its document; `most`: ways that are looked at until it is left open.
 
-    `monitored`: and keeps the guarantees, with every call.
+    `site_of`: the number of the site that each atom stands at. `monitored`: it must keep the guarantees, call by call.
     """
-    try:
-        inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
-        following = Following(document, inputs, monitored=monitored, most=most)
-    except DifferenceError as difference:
-        return FollowedRun(str(difference))
-    run = _followed(following, document, planned, observed, raising)
-    return replace(
-        run,
-        looked_at=following.looked_at,
-        traces=tuple(following.traces),
-        is_certain=observed.ended == "completed" and not following.is_open,
-    )
-
-
-def _followed(
-    following: Following,
-    document: Document,
-    planned: PlannedRun,
-    observed: ObservedRun,
-    raising: Sequence[Span],
-) -> FollowedRun:
     types = {
         (effect.name, each.name): each.type
         for effect in document.effects
         for each in effect.parameters
     }
     try:
+        inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
+        calls = [_GivenCall.of(each, types) for each in observed.calls]
+        following = Following(document, inputs, monitored=monitored, most=most)
+    except DifferenceError as difference:
+        return FollowedRun(str(difference))
+    run = _followed(following, planned, calls, observed, raising)
+    if not (run.difference or run.is_outside or run.is_open):
+        sites = _certain_sites(following, CallMakers(document, inputs), calls, site_of)
+        run = replace(run, sites=sites, traces=following.certain_traces)
+    return replace(
+        run,
+        looked_at=following.looked_at,
+        is_certain=observed.ended == "completed" and not following.has_open,
+        ways=following.traces,
+    )
+
+
+def _certain_sites(
+    following: Following,
+    makers: CallMakers,
+    calls: Sequence[_GivenCall],
+    site_of: Mapping[str, int],
+) -> frozenset[int]:
+    """The sites of its calls in every way that it may have gone; and where no other site can have made a call."""
+    ways = [{site_of[atom] for atom in made if atom in site_of} for made in following.made]
+    certain = set[int].intersection(*ways) if ways else set[int]()
+    for call in calls:
+        atoms = makers.of(call.effect, call.arguments)
+        made_at = {site_of[atom] for atom in atoms if atom in site_of}
+        if len(made_at) == 1 and atoms <= site_of.keys():
+            certain |= made_at
+    return frozenset(certain)
+
+
+def _followed(
+    following: Following,
+    planned: PlannedRun,
+    calls: Sequence[_GivenCall],
+    observed: ObservedRun,
+    raising: Sequence[Span],
+) -> FollowedRun:
+    try:
         made: list[str] = []
-        for number, call in enumerate(observed.calls):
-            given, schemas = _arguments(call, types)
-            following.called(call.effect, given, schemas)
+        for number, call in enumerate(calls):
+            following.called(call.effect, call.arguments, call.schemas)
             _keep(following.unkept())
             answer = planned.answer(call.effect, made)
             made.append(call.effect)
@@ -95,9 +146,9 @@ def _followed(
             if answer.error:
                 if following.failed():
                     continue
-                if number + 1 < len(observed.calls) or observed.ended not in ("raised", "limit"):
+                if number + 1 < len(calls) or observed.ended not in ("raised", "limit"):
                     return FollowedRun(f"it goes on after {call.effect} failed, and nothing should")
-                return FollowedRun(sites=following.sites)
+                return FollowedRun()
             following.returned(ir_value(answer.result))
         if observed.ended == "completed":
             following.ended()
@@ -120,30 +171,13 @@ def _followed(
     # A call that should have failed may not have been come to: what is unknown decides how many there are.
     if observed.ended == "failed" and ends != "failed":
         return FollowedRun("a call fails that nobody told to fail")
-    return FollowedRun(sites=following.sites)
+    return FollowedRun()
 
 
 def _keep(unkept: UnkeptGuarantee | None) -> None:
     if unkept is not None:
         what = "breaks" if unkept.open is None else f"can't be held to ({unkept.open})"
         raise DifferenceError(f"the run {what} {unkept.guarantee.name}, which is proved")
-
-
-def _arguments(
-    call: ObservedCall, types: Mapping[tuple[str, str], Type]
-) -> tuple[dict[str, Value], set[str]]:
-    """What a call was given, as documents know it, and the row classes among it."""
-    given: dict[str, Value] = {}
-    schemas: set[str] = set()
-    for name, told in call.arguments.items():
-        if isinstance(told, dict) and "rows" in told:
-            schemas.add(cast(str, told["rows"]))
-            continue
-        value = ir_value(told)
-        if types.get((call.effect, name)) == FLOAT and type(value) is int and abs(value) <= SMALL:
-            value = float(value)
-        given[name] = value
-    return given, schemas
 
 
 def ir_value(told: Json) -> Any:

@@ -41,6 +41,7 @@ from lictor_prove.rehearsal.chosen_values import (
 )
 from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
 from lictor_prove.rehearsal.other_runs import without_others
+from lictor_prove.rehearsal.outcome_points import OutcomePoints
 from lictor_prove.rehearsal.planning_time import PlanningTime
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
 from lictor_prove.rehearsal.sample_texts import number_texts, sample_texts
@@ -125,6 +126,8 @@ class Plan:
     """The number of the site that each atom stands at."""
     raising: tuple[Span, ...] = ()
     """Where a value is computed that is declared unknown, and may raise."""
+    outcome_points: OutcomePoints = field(default_factory=OutcomePoints)
+    """How outcomes are taken, where unknowns decide which."""
     seed: str = ""
     """Where its random values come from: with it, the same runs can be planned again."""
     ms: float = 0.0
@@ -136,6 +139,11 @@ class Plan:
     """The calls that promise more than the document says."""
     search_ms: float = 0.0
     """What looking for more runs may take."""
+
+    @property
+    def whole_runs(self) -> int:
+        """How many of its runs go on to the end."""
+        return sum(run.fails_at is None for run in self.order.runs)
 
 
 def planned(
@@ -433,6 +441,7 @@ class _Planning:
             self._contradiction,
             {call: sites[site] for call, site in self._places.site_of.items()},
             self._shape.raising,
+            OutcomePoints(self._places.outcome_points() if self._document.unknowns else ()),
         )
 
     def _early_ends(self) -> Iterator[_Kept]:

@@ -8,6 +8,7 @@ What stands in a helper counts once for each way through calls of helpers that l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from lictor_ir.document import Assumption, Atom, Binder, Document, Obligation
@@ -21,6 +22,7 @@ from lictor_prove.python.machine.program_shape import (
     Spot,
     told_apart,
 )
+from lictor_prove.rehearsal.outcome_points import MAX_ROUNDS, OutcomePoint, is_taken, rounds
 
 Site = Spot
 Outcome = tuple[Spot, bool]
@@ -29,8 +31,6 @@ Place = Site | Outcome
 
 MAX_POINTS: Final = 4_000
 """Branch points that are looked at; unrolled loops have many for one branch."""
-MAX_ROUNDS: Final = 2_000
-"""Rounds of a loop in which something is looked for."""
 
 
 class Places:
@@ -95,6 +95,14 @@ class Places:
             if not _is_impossible(point, outcome):
                 yield _condition(point, outcome), point.binders, None
 
+    def outcome_points(self) -> Iterator[OutcomePoint]:
+        """How each outcome is taken that may be reachable, by the numbers of `outcomes`."""
+        for number, place in enumerate(self.outcomes):
+            if place not in self.unreachable:
+                ways = self.ways_to(place)
+                for condition, binders, _ in ways if self._few else islice(ways, 1):
+                    yield OutcomePoint(number, condition, binders)
+
     def of(self, trace: Trace) -> set[Place]:
         """The places that a run reaches and none before it did; its sites in any case."""
         found: set[Place] = {
@@ -105,7 +113,8 @@ class Places:
         for spot in dict.fromkeys(place[0] for place in missing):
             for point in self.points[spot] if self._few else self.points[spot][:1]:
                 for outcome in (True, False):
-                    if (spot, outcome) in missing and _is_taken(point, outcome, outside):
+                    condition = _condition(point, outcome)
+                    if (spot, outcome) in missing and is_taken(condition, point.binders, outside):
                         found.add((spot, outcome))
                         missing.discard((spot, outcome))
         return found
@@ -123,32 +132,6 @@ def _is_impossible(point: BranchPoint, outcome: bool) -> bool:
     return (point.must_hold and not outcome) or _condition(point, outcome) is FALSE
 
 
-def _is_taken(point: BranchPoint, outcome: bool, outside: Evaluation) -> bool:
-    condition = _condition(point, outcome)
-    return any(_holds(condition, inside) for inside in _rounds(point.binders, outside))
-
-
-def _holds(term: Term, evaluation: Evaluation) -> bool:
-    try:
-        return evaluation.holds(term)
-    except UnspecifiedError:
-        return False
-
-
-def _rounds(binders: Sequence[Binder], evaluation: Evaluation) -> Iterator[Evaluation]:
-    if not binders:
-        yield evaluation
-        return
-    try:
-        over = evaluation.value(binders[0].over)
-    except UnspecifiedError:
-        return
-    count = over if isinstance(over, int) else len(over)
-    for index in range(min(count, MAX_ROUNDS)):
-        inside = evaluation.environment.extended(binders[0].index.name, index)
-        yield from _rounds(binders[1:], Evaluation(inside))
-
-
 def first_broken(
     trace: Trace, stated: Sequence[Assumption] | Sequence[Obligation]
 ) -> Assumption | Obligation | None:
@@ -156,7 +139,7 @@ def first_broken(
     outside = Evaluation(trace.environment())
     left = MAX_ROUNDS
     for each in stated:
-        for inside in _rounds(each.binders, outside):
+        for inside in rounds(each.binders, outside):
             left -= bool(each.binders)
             if left < 0:
                 raise UnspecifiedError("it takes too many rounds to find out what the run breaks")

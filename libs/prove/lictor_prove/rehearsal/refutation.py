@@ -36,9 +36,9 @@ def broken_by(proof: Proof, unread: Set[str], run: FollowedRun) -> BrokenGuarant
 
     `unread`: the calls that promise more than the document says: nobody knows whether their answers keep it.
     """
-    if run.difference or run.is_outside or not run.is_certain or not run.traces:
+    if run.difference or run.is_outside or not run.is_certain or not run.ways:
         return None
-    first = run.traces[0]
+    first = run.ways[0]
     if any(step.atom.id in unread for step in first.steps):
         return None
     undecided = (
@@ -47,7 +47,7 @@ def broken_by(proof: Proof, unread: Set[str], run: FollowedRun) -> BrokenGuarant
     for number in undecided:
         guarantee = first.document.guarantees[number]
         for part in leaves(guarantee.contract):
-            if not _speaks_of_origin(part) and all(_is_broken(part, each) for each in run.traces):
+            if not _speaks_of_origin(part) and all(_is_broken(part, each) for each in run.ways):
                 told = told_run(f"{guarantee.name} is broken", part, first)
                 return BrokenGuarantee(number, told)
     return None

@@ -130,6 +130,7 @@ class Rounds:
             planned,
             observed,
             plan.raising,
+            plan.site_of,
             most=MAX_LOOKED_AT,
             monitored=self._comparison is not None,
         )

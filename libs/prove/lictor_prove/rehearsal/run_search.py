@@ -112,9 +112,9 @@ class RunSearch:
 
     def learn(self, run: PlannedRun, observed: ObservedRun, found: FollowedRun) -> None:
         """Keep a run that was made, mostly if it did what none did before it."""
-        if found.difference or found.is_outside or not found.traces:
+        if found.difference or found.is_outside or not found.ways:
             return
-        trace = found.traces[0]
+        trace = found.ways[0]
         made = Counter(step.atom.id for step in trace.steps)
         reached = {
             *self._done(observed),

@@ -86,12 +86,12 @@ def _objects(tree: ast.Module) -> Iterator[str]:
     """JSON that has what a program may ask for: nobody knows which texts are its keys."""
     keys = list(dict.fromkeys(_written(tree)))[:MAX_KEYS]
     yield from [json.dumps(dict.fromkeys(keys, 3))] * FLAT
-    for value in (3, "a", True):
+    for value in (3, "a", True, None):
         inner = dict.fromkeys(keys, value)
         yield json.dumps(inner)
         yield json.dumps({key: [inner, inner] for key in keys})
     yield json.dumps([dict.fromkeys(keys, 3)])
-    yield "[1, 2]"
+    yield from ("[1, 2]", "null", "true", "7", "2.5", '"a"')
 
 
 def _moments(tree: ast.Module) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -32,6 +33,8 @@ SAMPLES = {
     Kind.TUPLE: "(1, 'a')",
     Kind.LIST: "['ann']",
     Kind.DICT: "{'k': 1}",
+    Kind.DEFAULTDICT: "defaultdict(int)",
+    Kind.COUNTER: "Counter()",
     Kind.SET: "{1}",
     Kind.RANGE: "range(3)",
     Kind.PATTERN: "re.compile('a+')",
@@ -44,7 +47,9 @@ UNKNOWN = {
     Kind.STR: "s",
     Kind.LIST: "names()",
 }
-OBJECTS = {kind: eval(sample, {"re": re}) for kind, sample in SAMPLES.items()}  # noqa: S307 -- the table above
+READ = {"re": re, "Counter": Counter, "defaultdict": defaultdict}
+OBJECTS = {kind: eval(sample, READ) for kind, sample in SAMPLES.items()}  # noqa: S307 -- the table above
+IMPORTS = "from collections import Counter, defaultdict\n"
 NAMES = sorted(
     {
         name
@@ -58,7 +63,7 @@ NAMES = sorted(
 def reading(body: str) -> str:
     """`exact` for a body that is read, or the code of the refusal."""
     try:
-        read_program(program(body, PARAMETERS), name="test.py", layer=LAYER)
+        read_program(program(body, PARAMETERS, IMPORTS), name="test.py", layer=LAYER)
     except Rejected as refused:
         return refused.reasons[0].code
     return "exact"
@@ -66,7 +71,7 @@ def reading(body: str) -> str:
 
 def verdict(body: str) -> str:
     """`exact` where the document predicts every run, or the code of the refusal; fails where a run is different."""
-    source = program(body, PARAMETERS)
+    source = program(body, PARAMETERS, IMPORTS)
     try:
         document = read(source)
     except Rejected as refused:
@@ -289,7 +294,7 @@ def test_what_certainly_raises_is_rejected_as_such(body: str) -> None:
     code = verdict(body)
     assert code in ("error.certain", "exact")
     if code == "exact":
-        source = program(body, PARAMETERS)
+        source = program(body, PARAMETERS, IMPORTS)
         assert all(concrete(source, inputs)[1] is not None for inputs in INPUTS)
 
 

@@ -9,7 +9,9 @@ import itertools
 import math
 import operator
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
@@ -35,6 +37,10 @@ from lictor_prove.python.kinds import KINDS, OPEN, Kind, kind_of, kind_of_type
 from lictor_prove.python.machine.machine_state import Hooks, Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    Composite,
+    DataClass,
+    InstanceRef,
+    InstanceV,
     MatchV,
     OnceV,
     PatternV,
@@ -56,6 +62,14 @@ from lictor_prove.python.operations import (
     subscripts,
 )
 
+
+@dataclass
+class Line:
+    """A dataclass of a program."""
+
+    amount: int
+
+
 UserRow = row_class("UserRow", {"email": str})
 VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.NONE: (lambda: None,),
@@ -66,6 +80,8 @@ VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.TUPLE: (lambda: (1,), lambda: ()),
     Kind.LIST: (lambda: [1], list),
     Kind.DICT: (lambda: {1: 2}, dict),
+    Kind.DEFAULTDICT: (lambda: defaultdict(int, {1: 2}), lambda: defaultdict[int, int](int)),
+    Kind.COUNTER: (lambda: Counter([1]), lambda: Counter[int]()),
     Kind.SET: (lambda: {1}, lambda: set[int]()),
     Kind.FROZENSET: (lambda: frozenset({1}),),
     Kind.RANGE: (lambda: range(2), lambda: range(0)),
@@ -87,6 +103,8 @@ VALUES: dict[Kind, tuple[Callable[[], Any], ...]] = {
     Kind.METHOD: (lambda: "a".upper, lambda: [].append),
     Kind.MODULE: (lambda: math,),
     Kind.ROW_CLASS: (lambda: UserRow,),
+    Kind.INSTANCE: (lambda: Line(1), lambda: Line(0)),
+    Kind.DATACLASS: (lambda: Line,),
 }
 """What a value of each kind is in Python; of the other kinds nothing can be said."""
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -221,6 +239,7 @@ def test_what_is_always_true_is() -> None:
 
 MACHINE = Machine(cast(Hooks, None))
 N = Sym(var("n", INT))
+EMPTY = DataClass("Empty", (), is_frozen=False, is_assigned=False, methods={})
 EXACT: dict[Kind, list[SymbolicValue]] = {
     Kind.BOOL: [known(True)],
     Kind.INT: [known(1), N],
@@ -231,6 +250,7 @@ EXACT: dict[Kind, list[SymbolicValue]] = {
         SequenceV(N.term, var("i", INT), N, TRUE),
     ],
     Kind.RANGE: [RangeV(range(3)), iterator_builtins.make_range(MACHINE, [N], {})],
+    Kind.DEFAULTDICT: [MACHINE.make("defaultdict", (), factory=BuiltinV("int"))],
     Kind.FROZENSET: [MACHINE.make("frozenset", ())],
     Kind.ITERATOR: [
         OnceV((), ()),
@@ -243,6 +263,7 @@ EXACT: dict[Kind, list[SymbolicValue]] = {
     Kind.BUILTIN: [BuiltinV("len"), BuiltinV("math.floor")],
     Kind.PATTERN: [PatternV("a")],
     Kind.MATCH: [MatchV(None)],
+    Kind.INSTANCE: [InstanceV((), EMPTY), InstanceRef(1, EMPTY)],
 }
 TYPES: dict[Type, Kind] = {
     NONE: Kind.NONE,
@@ -272,7 +293,8 @@ def test_types_have_their_exact_kind() -> None:
 def test_every_class_of_values_has_a_kind() -> None:
     by_value = {"Sym", "ObjectV", "Ref", "SequenceV", "OnceV", "BuiltinV", "Opaque"}
     told = {each.__name__ for each in KINDS}
-    assert {each.__name__ for each in SymbolicValue.__subclasses__()} == told | by_value
+    classes = {*SymbolicValue.__subclasses__(), *Composite.__subclasses__()}
+    assert {each.__name__ for each in classes} - {"Composite"} == told | by_value
 
 
 def test_a_constant_keeps_its_type() -> None:

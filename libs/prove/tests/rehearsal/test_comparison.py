@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from libs.prove.tests.python_front_end import LAYER, program
-from libs.prove.tests.rehearsal.test_plan import HELPER, SEED, plan_of, proved
+from libs.prove.tests.rehearsal.test_plan import (
+    HELPER,
+    PATIENT,
+    SEED,
+    plan_of,
+    promising,
+    proved,
+)
+from lictor_ir.types import STR
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.result import Proof
 from lictor_prove.rehearsal import comparison
 from lictor_prove.rehearsal.comparison import DIFFERS
-from lictor_prove.rehearsal.orders import Observation, ObservedCall, ObservedRun, StageOrder
+from lictor_prove.rehearsal.orders import (
+    Observation,
+    ObservedCall,
+    ObservedRun,
+    PlannedRun,
+    StageOrder,
+)
 from lictor_prove.rehearsal.plan import LEAST, Plan
 from lictor_prove.rehearsal.rounds import rehearse
 from lictor_prove.this_python import this_python
 from lictor_prove.written_values import MAX_SHOWN, same, shortened
 
+Call = Callable[..., Any]
 BODY = "send('a', 'b')\nif ask('sure?'):\n    pay(1)\nrows_of(UserRow, 't')\npay_float(3)"
 
 
@@ -362,3 +379,114 @@ def test_runs_that_may_go_in_too_many_ways_are_not_compared(
     done = rehearsed(found, observed(found))
     assert done.verdict == "proved"
     assert not done.is_rehearsed
+
+
+def as_python_does(proof: Proof, play: Callable[[Call], None]) -> Observation:
+    """What is observed when this is what the program does with its planned answers."""
+    assert proof.plan is not None
+    seen: list[ObservedRun] = []
+    for run in proof.plan.order.runs:
+        calls: list[ObservedCall] = []
+
+        def call(
+            effect: str, run: PlannedRun = run, calls: list[ObservedCall] = calls, **given: Any
+        ) -> Any:
+            made = [each.effect for each in calls]
+            calls.append(ObservedCall(effect, given))
+            answer = run.answer(effect, made)
+            if len(made) == run.fails_at or answer is None:
+                raise _CallFails
+            return answer.result
+
+        try:
+            play(call)
+            seen.append(ObservedRun(tuple(calls), "completed"))
+        except _CallFails:
+            seen.append(ObservedRun(tuple(calls), "failed"))
+    return Observation(tuple(seen), python=this_python())
+
+
+class _CallFails(Exception):
+    pass
+
+
+AMBIGUOUS = """answer = ask('?')
+for name in names():
+    if name.title().startswith('zz'):
+        send('a', 'b')
+    else:
+        send('a', 'b' if answer else 'c')
+for name in names():
+    if name.title().startswith('zz'):
+        send('a', 'b')
+    else:
+        send('a', 'b' if answer else 'c')
+"""
+
+
+def _play_ambiguous(call: Call) -> None:
+    answer = call("ask", question="?")
+    for _ in range(2):
+        for _name in call("names"):
+            # No title begins with a small letter.
+            call("send", addr="a", msg="b" if answer else "c")
+
+
+def test_a_call_that_python_never_made_is_not_reached_where_ways_were_given_up() -> None:
+    """Two calls are alike in some runs, in more ways than are followed: nobody knows which of them was made."""
+    found = proved(AMBIGUOUS)
+    done = rehearsed(found, as_python_does(found, _play_ambiguous))
+    assert done.verdict == "proved"
+    assert done.rehearsal is not None
+    lines = [at for at, line in enumerate(AMBIGUOUS.splitlines()) if "send('a', 'b')" in line]
+    assert found.plan is not None
+    first = int(found.plan.sites[0])
+    assert done.rehearsal.refused == (
+        f"no run reached the call in line {', '.join(str(first + at) for at in lines)}"
+    )
+
+
+def test_an_outcome_that_no_call_shows_is_not_taken() -> None:
+    """It was guessed what the text is: whether Python took the branch, nobody knows."""
+    found = proved(
+        "word = text().title()\nif word == 'zz':\n    word = 'z'\n"
+        "if len(word) < 200:\n    send('a', 'b')"
+    )
+
+    def play(call: Call) -> None:
+        if len(call("text").title()) < 200:
+            call("send", addr="a", msg="b")
+
+    done = rehearsed(found, as_python_does(found, play)).rehearsal
+    assert done is not None
+    assert done.outcomes == 4
+    assert done.outcomes_reached == 1
+
+
+def test_what_outcomes_a_run_shows_is_told_by_a_plan_that_has_travelled() -> None:
+    found = proved("for name in names():\n    if name.title() != 'A':\n        send('a', name)")
+    there = replace(found, plan=pickle.loads(pickle.dumps(found.plan)))
+    seen = observed(found)
+    figures = [rehearsed(each, seen).rehearsal for each in (found, there)]
+    assert figures[0] == figures[1]
+    assert figures[0] is not None
+    assert figures[0].outcomes_reached > 0
+
+
+def test_runs_in_which_calls_broke_their_promises_are_not_enough() -> None:
+    """A title was guessed, and an answer that fits it was planned: to another title it breaks the promise."""
+    source = program("ask(text().title())\nsend('a', 'b')")
+    layer = promising("ask", "lambda question, result: result == question", result=STR)
+    found = prove(source, name="t.py", layer=layer, settings=PATIENT, seed=SEED)
+    assert found.plan is not None, found.reasons
+    assert not found.plan.too_few
+
+    def play(call: Call) -> None:
+        call("ask", question=call("text").title())
+        call("send", addr="a", msg="b")
+
+    done = rehearsed(found, as_python_does(found, play))
+    assert done.rehearsal is not None
+    assert done.rehearsal.runs > 0
+    assert done.rehearsal.sites_reached == done.rehearsal.sites
+    assert "trusted calls kept their promises" in done.rehearsal.refused

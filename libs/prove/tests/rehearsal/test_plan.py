@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -229,10 +230,10 @@ def test_a_guarantee_that_a_planned_run_breaks_contradicts_the_proof() -> None:
         assert bool(plan.contradiction) is bool(told)
 
 
-def promising(name: str, promise: str) -> Layer:
-    """The layer with a promise of one of its functions."""
+def promising(name: str, promise: str, **more: Any) -> Layer:
+    """The layer with a promise of one of its functions; `more`: what else is declared of it otherwise."""
     module = LAYER.modules["tools.desk.trusted.effects"]
-    changed = {name: replace(LAYER.functions[name], ensures=(predicate(promise),))}
+    changed = {name: replace(LAYER.functions[name], ensures=(predicate(promise),), **more)}
     names = replace(module, names={**module.names, **changed})
     return replace(
         LAYER,

@@ -41,11 +41,14 @@ USED = (
     "urllib.parse.urlencode({'a': 'é'}) + urllib.parse.urljoin('http://a/b', 'c')",
     "os.path.join('a', os.path.splitext('b.c')[0]) + os.path.normpath('a/../b')",
     "re.sub(r'(\\w)', r'<\\1>', 'ab') + re.compile('b').sub('c', 'abc') + re.escape('.')",
+    "(lambda d: (d['a'], dict(d)))(collections.defaultdict(list))",
     "string.Template('$a ${b}').safe_substitute({'a': 1})",
     "(math.log(3), math.factorial(5), math.hypot(3, 4), math.comb(5, 2), math.isclose(1, 1))",
 )
 """Each in a process of its own kind: the first use of a function may look for what it needs."""
-IMPORTS = "\n".join(f"import {each}" for each in (*modules(), "string"))
+IMPORTS = "\n".join(
+    f"import {each}" for each in (*modules(), "collections", "contextlib", "string")
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +75,10 @@ def test_a_member_works_in_a_confined_process(used: str, stage: LocalStage, laye
     "used",
     [
         "json.decoder",
+        "collections.abc",
+        "contextlib.closing",
+        "contextlib.sys",
+        "collections._sys",
         "random._os",
         "os.path.os",
         "os.path.genericpath",

@@ -8,17 +8,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from lictor_ir.terms import FALSE, Term, apply
+from lictor_ir.terms import Term, apply
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter import generators
 from lictor_prove.python.machine.control_paths import Frame
-from lictor_prove.python.machine.machine_state import Machine, always_raises
+from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     ContractV,
+    DataClassV,
     ForeignV,
     FunctionV,
+    InstanceRef,
+    InstanceV,
     LanguageV,
     LiteralV,
     MethodV,
@@ -30,7 +33,7 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
     described,
 )
-from lictor_prove.python.operations import builtin_functions
+from lictor_prove.python.operations import builtin_functions, instances
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.operations.unknown.containers import is_unknown
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
@@ -89,26 +92,9 @@ def call(
     machine: Machine, function: SymbolicValue, args: Sequence[SymbolicValue], keywords: Keywords
 ) -> SymbolicValue:
     """The function applied to values."""
-
-    def run(options: list[tuple[Term, SymbolicValue]], *, alone: bool) -> SymbolicValue:
-        guard, one = options[0]
-        if len(options) > 1:
-            return machine.fork(
-                guard,
-                lambda: run(options[:1], alone=False),
-                lambda: run(options[1:], alone=False),
-            )
-        here = machine.guard
-        try:
-            return _call(machine, one, args, keywords)
-        except Raises as problem:
-            if alone:
-                always_raises(problem)
-            machine.guard = here
-            machine.require(FALSE, f"no {problem.error}: {problem.message}")
-            return Opaque("a value that no path reaches")
-
-    return run(machine.cases(function), alone=True)
+    return machine.on_each_path(
+        machine.cases(function), lambda one: _call(machine, one, args, keywords)
+    )
 
 
 def _call(
@@ -121,6 +107,10 @@ def _call(
             return machine.hooks.call_trusted(machine, target, args, _unique(keywords))
         case BuiltinV(name):
             return builtin_functions.call(machine, name, args, _unique(keywords))
+        case DataClassV(made):
+            return instances.construct(machine, made, args, _unique(keywords))
+        case MethodV(InstanceV() | InstanceRef() as owner, name):
+            return inline(machine, owner.made.methods[name], [owner, *args], keywords)
         case MethodV():
             return attributes.call(machine, function, args, _unique(keywords))
         case SchemaV():

@@ -8,8 +8,8 @@ left by `break` or `return` comes after them, once: an unknown number says after
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lictor_ir.document import Binder
@@ -37,12 +37,14 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     UNBOUND,
     Content,
+    DataClass,
+    InstanceRef,
     Ref,
     SequenceV,
     SymbolicValue,
     count,
 )
-from lictor_prove.python.machine.unknown_values import unknown, within
+from lictor_prove.python.machine.unknown_values import is_made, unknown, within
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import UnknownItems
 from lictor_prove.python.refusals import refuse
@@ -240,6 +242,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
     leaving = frozenset[str]()
     summaries: dict[Key, Summary] = {}
     pools: dict[str, Ref] = {}
+    instances: dict[DataClass, InstanceRef] = {}
     for number in range(MAX_PASSES):
         mark = machine.mark()
         machine.at = node
@@ -259,6 +262,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             machine,
             summaries,
             pools,
+            instances,
         )
         known = node in machine.left_by_error
         left, found = _pass(machine, loop, state, over)
@@ -268,6 +272,12 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             continue
         _unchanged(loop, left)
         new = _summaries(state, left, found)
+        if not machine.binders:
+            found = frozenset(_made(machine, found))
+            new = {
+                k: replace(each, labels=frozenset(_made(machine, each.labels)))
+                for k, each in new.items()
+            }
         is_stable = found == leaving and {k: each.key for k, each in new.items()} == {
             k: each.key for k, each in summaries.items()
         }
@@ -285,11 +295,25 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             node,
         )
     machine.at = node
+    if not machine.binders:
+        machine.unknowns[:] = [
+            replace(
+                each,
+                labels=tuple(_made(machine, each.labels)),
+                carried=tuple(_made(machine, each.carried)),
+            )
+            for each in machine.unknowns
+        ]
     state.note_followed(left)
     exact = state.collected(left, rounds.number)
     for key, value in state.written(machine, rounds.number, exact).items():
         machine.store.written[key] = value
     loop.last(machine, rounds)
+
+
+def _made(machine: Machine, labels: Iterable[str]) -> list[str]:
+    """Without those of calls that only an earlier pass made, as for each item of a container that was known then."""
+    return [each for each in labels if is_made(machine, each)]
 
 
 def _rounds(machine: Machine, loop: ListLoop | ConditionLoop, leaving: frozenset[str]) -> Rounds:
@@ -372,17 +396,7 @@ def _summaries(
                 found[key] = state.summary(key, before, [value], labels)
         elif key[0] <= state.base:
             found[key] = state.summary(key, UNBOUND if before is None else before, [value], labels)
-    looked: set[int] = set()
-    while (escaped := set(state.escaped)) != looked or any(
-        ref.id not in found for ref in state.pools.values()
-    ):
-        looked = escaped
-        for kind, ref in list(state.pools.items()):
-            before = store.get(ref.id)
-            assert before is not None
-            held = [left[each] for each in looked if state.escaped[each] == kind]
-            found[ref.id] = state.summary(ref.id, before, [left.get(ref.id, before), *held], labels)
-    return found
+    return {**found, **state.pooled(labels)}
 
 
 def _unchanged(loop: ListLoop | ConditionLoop, left: dict[Key, SymbolicValue | Content]) -> None:

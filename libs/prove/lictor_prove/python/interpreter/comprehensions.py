@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
+from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
-from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
-from lictor_prove.python.machine.control_paths import Frame
-from lictor_prove.python.machine.loop_summaries import with_picked
+from lictor_prove.python.interpreter.loops import (
+    ChangesOutside,
+    assign_target,
+    is_entered,
+    run_unknown,
+    symbolic_round,
+)
+from lictor_prove.python.machine.control_paths import Frame, Key, Store
+from lictor_prove.python.machine.loop_summaries import LoopState, with_picked
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
+    Composite,
     ContainerItem,
+    Content,
+    InstanceRef,
     ObjectV,
     OnceV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
-    TupleV,
     UnionV,
     boolean,
+    count,
     described,
 )
 from lictor_prove.python.operations import containers
@@ -33,6 +44,9 @@ from lictor_prove.python.operations.unknown import iterables as unknown_iterable
 from lictor_prove.python.operations.unknown.containers import iterated, made
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import Comprehension, stored_names
+
+_LISTED: Final = ".listed"
+"""The list that a comprehension makes; no name of a program is spelled so."""
 
 
 def evaluate(machine: Machine, node: Comprehension) -> SymbolicValue:
@@ -52,8 +66,8 @@ def consumed(machine: Machine, node: Comprehension, first: SymbolicValue) -> Sym
 def _enter(machine: Machine, node: Comprehension) -> Frame:
     """A scope of its own: the variables don't leak, and closures see them."""
     outer = machine.frame
-    names = frozenset(stored_names([generator.target for generator in node.generators]))
-    inner = Frame(machine.fresh_id(), outer, names, function=False)
+    names = {_LISTED, *stored_names([generator.target for generator in node.generators])}
+    inner = Frame(machine.fresh_id(), outer, frozenset(names), function=False)
     machine.frames[inner.id] = inner
     machine.frame = inner
     return outer
@@ -78,6 +92,8 @@ def _comprehended(machine: Machine, node: Comprehension, first: SymbolicValue) -
         ):
             how = found[0][1]
             assert isinstance(how, UnknownItems)
+            if isinstance(node, ast.ListComp) and machine.declares_unknowns:
+                return _listed(machine, node, how)
             return _sequence(machine, node, how)
         refuse(
             "comprehension.symbolic",
@@ -178,6 +194,33 @@ def _filtered(
         emit(present)
 
 
+def _listed(machine: Machine, node: ast.ListComp, how: UnknownItems) -> SymbolicValue:
+    """A list of an unknown number of items; where they change what is there, by the loop that appends them."""
+    mark, base = machine.mark(), machine.store
+    machine.store = Store(base)
+    try:
+        listed = _sequence(machine, node, how)
+    except ChangesOutside:
+        machine.go_back(mark)
+        return _appended(machine, node, how)
+    base.written.update(machine.store.written)
+    machine.store = base
+    return listed
+
+
+def _appended(machine: Machine, node: ast.ListComp, how: UnknownItems) -> SymbolicValue:
+    generator, listed = node.generators[0], machine.make("list", ())
+    append = ast.Attribute(ast.Name(_LISTED, ast.Load()), "append", ast.Load())
+    body: list[ast.stmt] = [ast.Expr(ast.Call(append, [node.elt], []))]
+    for test in reversed(generator.ifs):
+        body = [ast.If(test, body, [])]
+    loop = ast.For(generator.target, generator.iter, body, [])
+    ast.fix_missing_locations(ast.copy_location(loop, node))
+    machine.bind(_LISTED, listed)
+    run_unknown(machine, loop, how)
+    return listed
+
+
 def _sequence(
     machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: UnknownItems
 ) -> SymbolicValue:
@@ -195,16 +238,41 @@ def _sequence(
             machine.guard = and_(machine.guard, condition)
         value = machine.evaluate(node.elt)
         _closed(machine, value)
+        written.update(machine.store.since(machine.targets[-1].store))
         return value, kept
 
+    written: dict[Key, SymbolicValue | Content] = {}
     machine.branch(generator.iter, is_entered(how.over))
     value, kept = symbolic_round(machine, index, how.over, keep, body)
-    made_of = SequenceV(how.over, index, value, kept)
     if machine.declares_unknowns:
-        made_of = with_picked(machine, made_of)
+        value = _kept_objects(machine, node, SequenceV(how.over, index, value, kept), written)
+    items = SequenceV(how.over, index, value, kept)
+    if machine.declares_unknowns:
+        items = with_picked(machine, items)
         if isinstance(node, ast.ListComp):
-            return made(machine, "list", made_of)
-    return made_of if isinstance(node, ast.ListComp) else replace(made_of, kind="iterator")
+            return made(machine, "list", items)
+    return items if isinstance(node, ast.ListComp) else replace(items, kind="iterator")
+
+
+def _kept_objects(
+    machine: Machine,
+    node: ast.ListComp | ast.GeneratorExp,
+    items: SequenceV,
+    written: Mapping[Key, SymbolicValue | Content],
+) -> SymbolicValue:
+    """The item, where what was made for each of them is one object that stands for all."""
+    rounds = count(SequenceV(items.over, items.index, items.item, TRUE))
+    state = LoopState(
+        items.index, rounds, items.keep is TRUE, node.lineno, machine.fresh_id(), machine
+    )
+    state.made = written
+    value = state.anywhere(items.item)
+    assert value is not None
+    # How many are made, and for which items, decides what they hold together.
+    labels = made_of((items.over, items.keep), machine.inputs, machine.unknowns)
+    state.summaries = state.pooled(labels)
+    machine.store.written.update(state.written(machine, rounds))
+    return value
 
 
 def _unknown_items(
@@ -227,18 +295,20 @@ def _closed(machine: Machine, value: SymbolicValue) -> None:
     match value:
         case Sym() | ObjectV():
             pass
-        case TupleV(items):
+        case Composite(items):
             for item in items:
                 _closed(machine, item)
         case UnionV(options):
             for _, option in options:
                 _closed(machine, option)
         case _:
+            if isinstance(value, Ref | InstanceRef) and machine.declares_unknowns:
+                return
             what = "a list, dict or set" if isinstance(value, Ref) else described(value)
             refuse(
                 "comprehension.item",
                 f"the items of a list of unknown length can't be {what}",
-                "Use scalars, rows or tuples of them.",
+                "Use scalars, rows, containers, or tuples of scalars and rows.",
             )
 
 

@@ -28,7 +28,9 @@ from lictor_prove.python.operations import iterator_builtins
 from lictor_prove.python.operations.iterables import unchanged
 from lictor_prove.python.refusals import refuse
 
-_CONSUMERS: Final = frozenset({"sum", "min", "max", "list", "tuple", "set", "sorted", "dict"})
+_CONSUMERS: Final = frozenset(
+    {"sum", "min", "max", "list", "tuple", "set", "sorted", "dict", "collections.Counter"}
+)
 """What takes all items before it does anything else."""
 _FILLED: Final[Mapping[tuple[str, str], str]] = {
     ("list", "extend"): "append",
@@ -93,7 +95,7 @@ def refuse_generator(node: ast.GeneratorExp) -> NoReturn:
     refuse(
         "unsupported.generator",
         "a generator expression is supported only as the first argument of any, all, sum, min, max, list, tuple, set, "
-        "dict, sorted, next, join, extend or update",
+        "dict, sorted, next, Counter, join, extend or update",
         "Use a list: [… for …].",
         node,
     )

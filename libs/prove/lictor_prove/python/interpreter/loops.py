@@ -21,6 +21,7 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
     Content,
+    FieldKey,
     Ref,
     SymbolicValue,
     TupleV,
@@ -28,7 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
 )
 from lictor_prove.python.machine.unknown_values import maybe_raised
-from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations import container_contents, instances, subscripts
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import (
     IterationPlan,
@@ -40,13 +41,15 @@ from lictor_prove.python.operations.iterables import (
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.operations.unknown.containers import is_unknown, item_at, made, opened
 from lictor_prove.python.operations.unknown.iterables import may_end, unpacked
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import leaves_by
 
 T = TypeVar("T")
 MAX_NESTED = 12
 MAX_UNROLLED = 200
 """Rounds of a `while` loop whose condition is known before each."""
+MAX_LEAVING = 12
+"""Of them, those that leave the loop on some path and go on on another: `while True` says nothing of their number."""
 
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -78,6 +81,8 @@ def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> N
                 "Build a new list: xs[:1] + [x] + xs[2:].",
                 target,
             )
+        case ast.Attribute(value=owner, attr=name):
+            instances.assign(machine, machine.evaluate(owner), name, value)
         case _:
             refuse(
                 "assign.target",
@@ -192,7 +197,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
 def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
     if isinstance(how, UnknownItems):
-        _run_unknown(machine, node, how)
+        run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
@@ -230,7 +235,9 @@ def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+def run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
+    """A `for` statement over a list of unknown length, which is evaluated."""
+
     def begin(item: SymbolicValue) -> None:
         assign_target(machine, node.target, item)
 
@@ -253,8 +260,9 @@ def run_while(machine: Machine, node: ast.While) -> None:
 
 def _unrolled(machine: Machine, node: ast.While) -> bool:
     """Whether the condition is known before every round; then the rounds are executed."""
-    whole = machine.enter("loop")
+    whole, leaving = machine.enter("loop"), 0
     for _ in range(MAX_UNROLLED):
+        left = sum(len(each.exits) for each in machine.targets)
         machine.at = node.test
         condition = truth(machine, machine.evaluate(node.test))
         known = machine.decided(condition)
@@ -269,6 +277,9 @@ def _unrolled(machine: Machine, node: ast.While) -> bool:
         machine.close(turn, NONE_VALUE)
         if machine.dead:
             break
+        leaving += sum(len(each.exits) for each in machine.targets) > left
+        if leaving > MAX_LEAVING:
+            return False
     else:
         return False
     machine.close(whole, NONE_VALUE)
@@ -278,6 +289,10 @@ def _unrolled(machine: Machine, node: ast.While) -> bool:
 def is_entered(over: Term) -> Term:
     """Whether a loop over a list, or over the numbers below a count, has a round."""
     return apply("lt", const(0), over if over.type == INT else apply("len", over))
+
+
+class ChangesOutside(SubsetRefusal):
+    """What is executed once for all rounds changes something for the next one."""
 
 
 def symbolic_round(
@@ -313,9 +328,11 @@ def _untouched(machine: Machine, target: Target) -> None:
     assert below is not None
     for written in (machine.store.since(target.store), *(one.written for one in target.exits)):
         for key, value in written.items():
-            if isinstance(value, Content) and below.get(key) is not None:
-                refuse(
+            if isinstance(value, Content) or isinstance(key, FieldKey):
+                if below.get(key) is None:
+                    continue
+                raise ChangesOutside(
                     "loop.mutation",
-                    "the loop runs an unknown number of times, and changes a container from outside of it",
+                    "this runs an unknown number of times, and changes a container or an instance from outside of it",
                     "Make the calls in the loop itself instead of collecting for later.",
                 )

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, apply, const, eq, or_
-from lictor_prove.python.kinds import Kind, kind_of
+from lictor_prove.python.kinds import KEYED, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
+    DataClassV,
     Ref,
     Sym,
     SymbolicValue,
@@ -37,7 +38,7 @@ from lictor_prove.python.refusals import refuse
 _NO_SEQUENCES: Final = frozenset(
     {
         *(Kind.NONE, Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STR),
-        *(Kind.DICT, Kind.SET, Kind.FROZENSET, Kind.ROW),
+        *(*KEYED, Kind.SET, Kind.FROZENSET, Kind.ROW, Kind.INSTANCE),
     }
 )
 """What no pattern in brackets matches."""
@@ -120,11 +121,16 @@ def _first(options: Sequence[_Found]) -> _Found:
 
 def _instance(machine: Machine, pattern: ast.MatchClass, value: SymbolicValue) -> _Found:
     made_of = machine.evaluate(pattern.cls)
-    if pattern.kwd_patterns or len(pattern.patterns) > 1 or not isinstance(made_of, BuiltinV):
+    most = 1 if isinstance(made_of, BuiltinV) else 0
+    if (
+        pattern.kwd_patterns
+        or len(pattern.patterns) > most
+        or not isinstance(made_of, BuiltinV | DataClassV)
+    ):
         refuse(
             "match.class",
-            "in a pattern, builtin classes with at most one part are supported",
-            "Write `case str():` or `case int(n):`, and test the rest with `if`.",
+            "in a pattern, builtin classes with at most one part are supported, and dataclasses without any",
+            "Write `case str():`, `case int(n):` or `case Line():`, and test the rest with `if`.",
             pattern,
         )
     found = builtin_functions.call(machine, "isinstance", [value, made_of], {})

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lictor_ir.document import ObligationKind
-from lictor_ir.terms import FALSE, Term
+from lictor_ir.terms import FALSE
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.error_handling import leave_by, run_raise, run_try
 from lictor_prove.python.interpreter.loops import assign_target, run_for, run_while
 from lictor_prove.python.interpreter.patterns import run_match
-from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
+from lictor_prove.python.interpreter.with_blocks import run_with
+from lictor_prove.python.kinds import DICTS, NUMERIC, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -23,7 +24,12 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     described,
 )
-from lictor_prove.python.operations import container_methods, container_operators, subscripts
+from lictor_prove.python.operations import (
+    container_methods,
+    container_operators,
+    instances,
+    subscripts,
+)
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.unknown.containers import is_unknown
@@ -90,6 +96,14 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
                 subscripts.assign(machine, container, at, value)
             except Raises as problem:
                 always_raises(problem)
+        case ast.Attribute(value=owner, attr=attribute):
+            instance = machine.evaluate(owner)
+            held = machine.each(
+                instance, lambda one: machine.hooks.attribute(machine, one, attribute)
+            )
+            right = machine.evaluate(node.value)
+            value = _changed(machine, node.op, held, right)
+            instances.assign(machine, instance, attribute, value)
         case _:
             refuse(
                 "assign.target",
@@ -104,10 +118,7 @@ def _changed(
 ) -> SymbolicValue:
     """`held op= right`: lists, sets and dicts change themselves, everything else is replaced."""
 
-    def run(options: list[tuple[Term, SymbolicValue]]) -> SymbolicValue:
-        guard, one = options[0]
-        if len(options) > 1:
-            return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+    def of(one: SymbolicValue) -> SymbolicValue:
         if not isinstance(one, Ref):
             if kind_of(machine, one) in (Kind.LIST, Kind.DICT, Kind.SET):
                 refuse(
@@ -126,12 +137,9 @@ def _changed(
                     "Convert it first: int(…), str(…).",
                 )
             return binary(machine, op, one, right)
-        try:
-            return _in_place(machine, SYMBOLS[type(op)], one, right)
-        except Raises as problem:
-            always_raises(problem)
+        return _in_place(machine, SYMBOLS[type(op)], one, right)
 
-    return run(machine.cases(held))
+    return machine.on_each_path(machine.cases(held), of)
 
 
 def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> SymbolicValue:
@@ -141,7 +149,7 @@ def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> Symb
         if (Kind(kind), name) not in attributes.ATTRIBUTES:
             refuse("assign.in-place", f"`{op}=` of a {kind} is not supported", "Build a new one.")
         attributes.call(machine, MethodV(ref, name), [right], {})
-    elif (kind, op) == ("dict", "|"):
+    elif kind in DICTS and op == "|":
         container_methods.update(machine, ref, [right])
     elif kind == "set" and op in ("|", "&", "-", "^"):
         container_operators.change_set(machine, op, ref, right)
@@ -176,7 +184,7 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
 def _delete_item(machine: Machine, owner: SymbolicValue, at: SymbolicValue) -> None:
     cases = machine.cases(owner)
     one = cases[0][1]
-    if len(cases) > 1 or not isinstance(one, Ref) or machine.stored(one).kind == "set":
+    if len(cases) > 1 or not isinstance(one, Ref) or machine.stored(one).kind in ("set", "Counter"):
         refuse(
             "delete.item",
             f"items of {described(one)} can't be deleted here",
@@ -280,6 +288,7 @@ _HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
     ast.Assert: _assert,
     ast.Raise: _raise,
     ast.Try: _try,
+    ast.With: run_with,
     ast.FunctionDef: _define,
     ast.Import: _import,
     ast.ImportFrom: _import,

@@ -5,7 +5,8 @@ A line is a function, a class, an attribute or an operator, with what it takes, 
     datetime.date.fromisoformat(text: str, /) -> date ! ValueError
 
 Types are kinds of values. `int` takes a bool too, `number` bools, ints and floats, `any` whatever can be computed
-from, `list[str]` every container or iterator of strings. A name that stands here several times takes any of these. The
+from. `list[str]` takes every container or iterator of strings; its items are just what stands there, and `list[int]`
+takes no bools: some members give one of the items back. A name that stands here several times takes any of these. The
 result is unknown, and another value each time: nothing here is taken for constant, so clocks and random numbers need no
 rule of their own. What is not here does not exist for programs; nothing here reads or changes anything outside of the
 program but the clock and the source of random numbers.
@@ -64,24 +65,30 @@ re.sub(pattern: str | Pattern, repl: str, string: str, count: int = 0) -> str ! 
 
 string.Template(template: str) -> Template
 
-statistics.mean(data: list[int]) -> int | float ! ValueError, OverflowError
+statistics.mean(data: list[bool | int]) -> int | float ! ValueError, OverflowError
 statistics.mean(data: list[float]) -> float ! ValueError, OverflowError
-statistics.mean(data: list[int | float]) -> int | float ! ValueError, OverflowError
-statistics.fmean(data: list[int | float]) -> float ! ValueError, OverflowError
+statistics.mean(data: list[bool | int | float]) -> int | float ! ValueError, OverflowError
+statistics.fmean(data: list[bool | int | float]) -> float ! ValueError, OverflowError
 statistics.median(data: list[int]) -> int | float ! ValueError, OverflowError
 statistics.median(data: list[float]) -> float ! ValueError, OverflowError
 statistics.median(data: list[int | float]) -> int | float ! ValueError, OverflowError
+statistics.median(data: list[bool | int | float]) -> bool | int | float ! ValueError, OverflowError
+statistics.median_low(data: list[bool]) -> bool ! ValueError
 statistics.median_low(data: list[int]) -> int ! ValueError
 statistics.median_low(data: list[float]) -> float ! ValueError
+statistics.median_high(data: list[bool]) -> bool ! ValueError
 statistics.median_high(data: list[int]) -> int ! ValueError
 statistics.median_high(data: list[float]) -> float ! ValueError
+statistics.mode(data: list[bool]) -> bool ! ValueError
 statistics.mode(data: list[int]) -> int ! ValueError
 statistics.mode(data: list[float]) -> float ! ValueError
 statistics.mode(data: list[str]) -> str ! ValueError
-statistics.stdev(data: list[int | float]) -> float ! ValueError, OverflowError, AttributeError
-statistics.pstdev(data: list[int | float]) -> float ! ValueError, OverflowError, AttributeError
-statistics.variance(data: list[int | float]) -> int | float ! ValueError, OverflowError, AttributeError
-statistics.pvariance(data: list[int | float]) -> int | float ! ValueError, OverflowError, AttributeError
+statistics.stdev(data: list[bool | int | float]) -> float ! ValueError, OverflowError, AttributeError
+statistics.pstdev(data: list[bool | int | float]) -> float ! ValueError, OverflowError, AttributeError
+statistics.variance(data: list[bool | int | float]) -> int | float ! ValueError, OverflowError,
+    AttributeError
+statistics.pvariance(data: list[bool | int | float]) -> int | float ! ValueError, OverflowError,
+    AttributeError
 
 random.random() -> float
 random.uniform(a: number, b: number) -> float ! OverflowError
@@ -114,7 +121,7 @@ math.degrees(x: number, /) -> float ! OverflowError
 math.exp(x: number, /) -> float ! OverflowError
 math.factorial(n: int, /) -> int ! ValueError, OverflowError
 math.fmod(x: number, y: number, /) -> float ! ValueError, OverflowError
-math.fsum(seq: list[int | float], /) -> float ! ValueError, OverflowError
+math.fsum(seq: list[bool | int | float], /) -> float ! ValueError, OverflowError
 math.gcd(*integers: int) -> int
 math.hypot(*coordinates: number) -> float ! OverflowError
 math.isclose(a: number, b: number, *, rel_tol: number = 1e-09, abs_tol: number = 0.0) -> bool !
@@ -127,7 +134,7 @@ math.log2(x: number, /) -> float ! ValueError
 math.modf(x: number, /) -> tuple[float, float] ! OverflowError
 math.perm(n: int, k: int, /) -> int ! ValueError, OverflowError
 math.pow(x: number, y: number, /) -> float ! ValueError, OverflowError
-math.prod(iterable: list[int], /) -> int
+math.prod(iterable: list[bool | int], /) -> int
 math.radians(x: number, /) -> float ! OverflowError
 math.sin(x: number, /) -> float ! ValueError, OverflowError
 math.tan(x: number, /) -> float ! ValueError, OverflowError
@@ -152,7 +159,7 @@ base64.urlsafe_b64encode(s: bytes) -> bytes
 base64.urlsafe_b64decode(s: bytes | str) -> bytes ! ValueError
 
 html.escape(s: str, quote: bool = True) -> str
-html.unescape(s: str) -> str
+html.unescape(s: str) -> str ! ValueError
 
 urllib.parse.quote(string: str, safe: str = "/") -> str ! ValueError
 urllib.parse.quote_plus(string: str, safe: str = "") -> str ! ValueError
@@ -285,7 +292,7 @@ round(number: Fraction, ndigits: int) -> Fraction
 
 Template.template -> str
 Template.substitute(mapping: dict = {}, /, **kws: any) -> str ! KeyError, ValueError
-Template.safe_substitute(mapping: dict = {}, /, **kws: any) -> str
+Template.safe_substitute(mapping: dict = {}, /, **kws: any) -> str ! ValueError
 
 Pattern.sub(repl: str, string: str, count: int = 0) -> str ! re.error, IndexError, OverflowError, RuntimeError
 

@@ -35,7 +35,8 @@ _GROUPS: Final[Mapping[str, tuple[Kind, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What an argument may be: of these kinds, or a container of such items; anything where nothing is said."""
+    """What an argument may be: of these kinds, or a container of items of just such kinds; anything where nothing is
+    said."""
 
     kinds: frozenset[Kind] = frozenset()
     items: frozenset[Kind] = frozenset()
@@ -168,7 +169,7 @@ def _taken(node: ast.expr) -> Taken:
     kinds, items = set[Kind](), set[Kind]()
     for each in _options(node):
         if isinstance(each, ast.Subscript):
-            items |= _taken(each.slice).kinds
+            items |= {Kind(ast.unparse(item)) for item in _options(each.slice)}
             continue
         name = ast.unparse(each)
         if name == "any":

@@ -13,11 +13,12 @@ from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     UNBOUND,
     Content,
+    FieldKey,
     SymbolicValue,
 )
 
 Key = int | tuple[int, str]
-"""An object, or a name in a frame."""
+"""An object, or a name in a frame or field of an instance."""
 
 
 class Store:
@@ -126,6 +127,8 @@ def joined(
         assert isinstance(one, Content)
         assert isinstance(other, Content)
         return merge_contents(condition, one, other)
+    if isinstance(key, FieldKey) and (one is None or other is None):
+        return one or other
     first = one if isinstance(one, SymbolicValue) else UNBOUND
     second = other if isinstance(other, SymbolicValue) else UNBOUND
     return merge(condition, first, second)

@@ -41,10 +41,19 @@ from lictor_prove.python.machine.path_merging import (
     concatenated,
     merge,
     solid,
+    union,
 )
 from lictor_prove.python.machine.symbolic_values import (
+    KEYED,
+    BuiltinV,
+    Composite,
     Content,
+    DataClass,
+    FunctionV,
     Hole,
+    InstanceRef,
+    MethodV,
+    ObjectHole,
     ObjectV,
     Poison,
     Ref,
@@ -56,6 +65,7 @@ from lictor_prove.python.machine.symbolic_values import (
     UnionV,
     alternatives,
     count,
+    is_none,
     renamed,
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, within
@@ -84,6 +94,16 @@ class Template:
         """Equal for templates that say the same."""
         return _key(self.value), self.bound
 
+    @property
+    def opened(self) -> Template:
+        """The same with any values of their types for what may be another one in each round."""
+        value = _opened(self.value)
+        return Template(value, self.bound if _has_slot(value) else None)
+
+
+def _has_slot(value: SymbolicValue) -> bool:
+    return any(SLOT in postorder(term) for term in _terms(value))
+
 
 def _key(value: SymbolicValue) -> object:
     match value:
@@ -91,11 +111,13 @@ def _key(value: SymbolicValue) -> object:
             return term
         case ObjectV(kind, term):
             return kind, term
-        case Hole(type_, kind):
-            return "any", type_, kind
-        case TupleV(items):
-            return tuple(map(_key, items))
-        case Ref(id_):
+        case Hole(type_):
+            return "any", type_
+        case ObjectHole(kind):
+            return "any object", kind
+        case Composite(items):
+            return value.shape, tuple(map(_key, items))
+        case Ref(id_) | InstanceRef(id_):
             return "object", id_
         case Unbound():
             return "unbound"
@@ -146,7 +168,7 @@ class Summary:
         left = [
             each
             if each.key in known or (isinstance(each.value, Sym) and _is_item(each.value.term))
-            else Template(_opened(each.value))
+            else each.opened
             for each in self.left
         ]
         return replace(self, left=_widened(left), is_last=self.is_last and tuple(left) == self.left)
@@ -163,10 +185,10 @@ def _opened(value: SymbolicValue) -> SymbolicValue:
     match value:
         case Sym(term):
             return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
-        case ObjectV(kind, term):
-            return Hole(term.type, kind)
-        case TupleV(items):
-            return TupleV(tuple(map(_opened, items)))
+        case ObjectV(kind):
+            return ObjectHole(kind)
+        case Composite(items):
+            return value.of(map(_opened, items))
         case _:
             return value
 
@@ -185,7 +207,9 @@ class LoopState:
     machine: Machine
     summaries: dict[Key, Summary] = field(default_factory=dict[Key, Summary])
     pools: dict[str, Ref] = field(default_factory=dict[str, Ref])
-    """By kind, the object that stands for all that rounds make and leave."""
+    """By where it is made, the object that stands for all that rounds make there and leave; of instances, by field."""
+    instances: dict[DataClass, InstanceRef] = field(default_factory=dict[DataClass, InstanceRef])
+    """The instance that stands for all of its class that rounds make and leave."""
     started: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
     """What was there when the last round began."""
     made: Mapping[Key, SymbolicValue | Content] = field(default_factory=dict[Key, Any])
@@ -194,8 +218,8 @@ class LoopState:
     """Names that hold a value that is known from the round before: the unknown that each round begins with."""
     going: Term = TRUE
     """What is known when a round begins after which the loop goes on."""
-    escaped: dict[int, str] = field(default_factory=dict[int, str])
-    """The objects that it made and left somewhere, with their kinds."""
+    escaped: dict[Key, str] = field(default_factory=dict[Key, str])
+    """The objects that it made and left somewhere, by where they are made; of instances, each field."""
 
     # -- from values to templates ------------------------------------------------------------------
 
@@ -284,12 +308,10 @@ class LoopState:
         places = {place for term in _terms(value) for place in _places(term, bounds)}
         if len(places) == 1:
             (place,) = places
-            bound = bounds.get(place) or _bound_of(place)
+            bound = bounds.get(place) or bound_of(place)
             if bound is not None and not _varies(bound, bounds):
                 slotted = self._emptied(_replaced(value, place), bounds)
-                if any(SLOT in postorder(term) for term in _terms(slotted)):
-                    return Template(slotted, bound)
-                return Template(slotted)
+                return Template(slotted, bound if _has_slot(slotted) else None)
         return Template(self._emptied(value, bounds))
 
     def _emptied(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> SymbolicValue:
@@ -299,13 +321,18 @@ class LoopState:
                     SLOT in each.indices for each in results(term)
                 )
                 return Hole(term.type) if varies else value
-            case ObjectV(kind, term):
+            case ObjectV(kind):
                 # Of an object nothing is known but what it is made of.
-                return Hole(term.type, kind)
-            case TupleV(items):
-                return TupleV(tuple(self._emptied(item, bounds) for item in items))
+                return ObjectHole(kind)
+            case Composite(items):
+                return value.of(self._emptied(item, bounds) for item in items)
             case Ref(id_):
                 return value if self.machine.store.get(id_) is not None else self._pool(id_)
+            case InstanceRef():
+                return self._instance(value)
+            case MethodV(owner) if not self._stays(owner, bounds):
+                # Its owner is gone with the round.
+                raise NoSummary
             case _:
                 return value
 
@@ -314,23 +341,102 @@ class LoopState:
         content = self.made.get(id_)
         if not isinstance(content, Content):
             raise NoSummary
-        self.escaped[id_] = content.kind
-        if content.kind not in self.pools:
+        factory = self.machine.factories.get(id_)
+        site = self.machine.sites[id_]
+        if factory is not None:
+            site += self._made_by(factory)
+        self.escaped[id_] = site
+        return self._all(content.kind, site, factory)
+
+    def _all(self, kind: str, what: str, factory: SymbolicValue | None = None) -> Ref:
+        """The object that holds all of those."""
+        if what not in self.pools:
             machine = self.machine
-            ref = self.pools[content.kind] = machine.make(content.kind, ())
+            ref = self.pools[what] = machine.make(kind, (), factory=factory)
+            machine.sites[ref.id] = what
             machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
-        return self.pools[content.kind]
+        return self.pools[what]
+
+    def _made_by(self, factory: SymbolicValue) -> str:
+        """What defaultdicts with this factory are together."""
+        match factory:
+            case BuiltinV(name):
+                return f" of {name}"
+            case FunctionV(node, frame) if frame <= self.base:
+                return f" of {id(node)} {frame}"
+            case _:
+                # It may read what a round made.
+                raise NoSummary
+
+    def _instance(self, ref: InstanceRef) -> InstanceRef:
+        """The instance itself where it was there before, else the one that stands for all that rounds made."""
+        machine, made = self.machine, ref.made
+        held = self._held_by(ref)
+        if all(machine.store.get(key) is not None for key in held):
+            return ref
+        for key, each in zip(held, made.fields, strict=True):
+            if key not in self.made:
+                raise NoSummary
+            self.escaped[key] = f"{made.name}.{each.name}"
+        if made not in self.instances:
+            pool = self.instances[made] = InstanceRef(machine.fresh_id(), made)
+            machine.bags[pool.id] = {
+                each.name: self._all("list", f"{made.name}.{each.name}") for each in made.fields
+            }
+        return self.instances[made]
+
+    def _held_by(self, ref: InstanceRef) -> list[Key]:
+        """Where its fields are in the store."""
+        bags = self.machine.bags.get(ref.id)
+        return list(ref.keys if bags is None else (bags[each.name].id for each in ref.keys))
+
+    def _stays(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> bool:
+        """Whether it is the same in every round."""
+        store = self.machine.store
+        match value:
+            case Ref(id_):
+                return store.get(id_) is not None
+            case InstanceRef():
+                return all(store.get(key) is not None for key in self._held_by(value))
+            case Composite(items):
+                return all(self._stays(item, bounds) for item in items)
+            case UnionV(options):
+                return all(
+                    self._stays(one, bounds) and not _varies(guard, bounds)
+                    for guard, one in options
+                )
+            case SequenceV():
+                return False
+            case _:
+                return not any(_varies(term, bounds) for term in _terms(value))
 
     def is_last(self, left: SymbolicValue) -> bool:
         """Whether every round leaves the same of itself."""
         terms = _terms(left)
         return (
             self.keeps_all
-            and isinstance(left, Sym | TupleV)
+            and isinstance(left, Sym | Composite)
             and not any(_leaves(term) != [term] for term in terms)
             and {place for term in terms for place in _places(term, {self.index: self.rounds})}
             == {self.index}
         )
+
+    def pooled(self, labels: Iterable[str]) -> dict[Key, Summary]:
+        """What the objects hold that stand for many: all that was made, and all that is in those in turn."""
+        found: dict[Key, Summary] = {}
+        looked: list[Key] = []
+        # In the order in which they were found: a document is the same in every process.
+        while (escaped := list(self.escaped)) != looked or any(
+            ref.id not in found for ref in self.pools.values()
+        ):
+            looked = escaped
+            for kind, ref in list(self.pools.items()):
+                before = self.machine.store.get(ref.id)
+                assert before is not None
+                held = [self.made[each] for each in looked if self.escaped[each] == kind]
+                left = [self.made.get(ref.id, before), *held]
+                found[ref.id] = self.summary(ref.id, before, left, labels)
+        return found
 
     # -- from templates to values ------------------------------------------------------------------
 
@@ -362,26 +468,40 @@ class LoopState:
             if since is None or summary is None or since.before is not self.started.get(key):
                 continue
             initial = summary.initial
-            if (
-                key in self.machine.pools
-                or len(since.items) != 1
-                or not _is_closed(since.items[0].value)
-            ):
+            if key in self.machine.pools or len(since.items) != 1:
+                continue
+            (item,) = since.items
+            value = self.anywhere(item.value)
+            if value is None:
                 continue
             assert isinstance(initial, Content)
             index = self.machine.fresh_index()
             names: Mapping[Term, Term] = {self.index: index}
-            (item,) = since.items
             made = with_picked(
                 self.machine,
-                SequenceV(
-                    bound, index, renamed(item.value, names), substitute(item.present, names)
-                ),
+                SequenceV(bound, index, renamed(value, names), substitute(item.present, names)),
             )
             if initial.held != ():
                 made = concatenated(as_sequence(initial, index), solid(made))
             found[key] = Content("list", made)
         return found
+
+    def anywhere(self, value: SymbolicValue) -> SymbolicValue | None:
+        """What a round left, as it says the same wherever it stands; None if it can't."""
+        match value:
+            case Sym() | ObjectV():
+                return value
+            case Composite(items):
+                parts = [part for item in items if (part := self.anywhere(item)) is not None]
+                return value.of(parts) if len(parts) == len(items) else None
+            case Ref() | InstanceRef():
+                return self._emptied(value, {})
+            case UnionV(options):
+                found = [(guard, self.anywhere(one)) for guard, one in options]
+                there = [(guard, one) for guard, one in found if one is not None]
+                return union(there) if len(there) == len(found) else None
+            case _:
+                return None
 
     def note_followed(self, left: Mapping[Key, SymbolicValue | Content]) -> None:
         """Note what each round leaves for the next, where it is one value; `left`: by a round that changes nothing."""
@@ -506,17 +626,6 @@ def with_picked(machine: Machine, held: SequenceV) -> SequenceV:
     return replace(held, picked=picked)
 
 
-def _is_closed(value: SymbolicValue) -> bool:
-    """Whether it says the same wherever it stands: it refers to nothing that a round made."""
-    match value:
-        case Sym() | ObjectV():
-            return True
-        case TupleV(items):
-            return all(map(_is_closed, items))
-        case _:
-            return False
-
-
 def _one_of_many(machine: Machine, held: Content) -> Content:
     """What one of the objects holds that together hold this: some of it."""
     if held.held == ():
@@ -531,6 +640,22 @@ def _one_of_many(machine: Machine, held: Content) -> Content:
         return renamed(every.item, {every.index: within(place, count(every))})
 
     return Content(held.kind, sequence(machine, item, labels, why, count(every)))
+
+
+def one_held(machine: Machine, bag: Ref) -> SymbolicValue:
+    """What a field holds of one of the instances that together hold this."""
+    held = machine.stored(bag)
+    if held.held == ():
+        refuse(
+            "dataclass.loop",
+            "what a loop of unknown length leaves in the fields of an instance can't be told",
+            "Make the instance before the loop, or don't assign to its fields.",
+        )
+    every = as_sequence(held, machine.fresh_index())
+    why = "what a field holds of one of the instances that a loop made"
+    labels = made_of(_flowing(machine, held), machine.inputs, machine.unknowns)
+    place = unknown(machine, INT, why, (), labels=labels).term
+    return renamed(every.item, {every.index: within(place, count(every))})
 
 
 def one_of(
@@ -571,10 +696,10 @@ def sequence(
 def note_keys(machine: Machine, kind: str, held: SequenceV) -> None:
     """Note that keys of a dict, and items of a set, are other ones at each index, where a fact can say so."""
     key = held.item
-    if kind == "dict" and isinstance(key, TupleV):
+    if kind in KEYED and isinstance(key, TupleV):
         key = key.items[0]
     # Others may be equal and not the same.
-    if kind in ("dict", "set") and isinstance(key, Sym) and key.type in (INT, STR):
+    if kind in (*KEYED, "set") and isinstance(key, Sym) and key.type in (INT, STR):
         note_distinct(machine, held.index, key.term)
 
 
@@ -618,11 +743,12 @@ def _without_holes(
     each: tuple[Binder, ...],
 ) -> SymbolicValue:
     match value:
-        case Hole(type_, kind):
-            found = unknown(machine, type_, why, (), labels=labels, each=each)
-            return found if kind is None else ObjectV(kind, found.term)
-        case TupleV(items):
-            return TupleV(tuple(_without_holes(machine, item, labels, why, each) for item in items))
+        case Hole(type_):
+            return unknown(machine, type_, why, (), labels=labels, each=each)
+        case ObjectHole(kind):
+            return ObjectV(kind, unknown(machine, STR, why, (), labels=labels, each=each).term)
+        case Composite(items):
+            return value.of(_without_holes(machine, item, labels, why, each) for item in items)
         case _:
             return value
 
@@ -680,7 +806,7 @@ def _places(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
     todo = [term]
     while todo:
         part = todo.pop()
-        if part in bounds or (_bound_of(part) is not None and _varies(part, bounds)):
+        if part in bounds or (bound_of(part) is not None and _varies(part, bounds)):
             found.add(part)
         elif isinstance(part, App):
             todo.extend(part.args)
@@ -703,13 +829,17 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
     match value:
         case Sym(term):
             return [Sym(leaf) for leaf in _leaves(term)]
-        case TupleV(items):
-            chosen = product(*([one for _, one in alternatives(item)] for item in items))
+        case Composite(items):
+            options = product(*([one for _, one in alternatives(item)] for item in items))
+            chosen = list(islice(options, MAX_LEAVES + 1))
+            if len(chosen) > MAX_LEAVES:
+                return _values_by_type(value)
             found: list[SymbolicValue] = []
-            for each in islice(chosen, MAX_LEAVES + 1):
-                found += _plain_tuples(each)
+            for each in chosen:
+                plain = _plain_items(each)
+                found += map(value.of, plain) if plain else _whole(value.of(each))
             if len(found) > MAX_LEAVES:
-                raise NoSummary
+                return [whole for each in chosen for whole in _whole(value.of(each))]
             return found
         case Poison() | UnionV():
             raise NoSummary
@@ -717,9 +847,19 @@ def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
             return [value]
 
 
-def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
-    """The tuples without `if` at the top of an item; what one condition decides it decides for all items."""
-    found: list[SymbolicValue] = []
+def _whole(value: Composite) -> list[SymbolicValue]:
+    """The value as it is: what stands in it depends on more conditions than are told apart."""
+    if any(isinstance(item, Composite) for item in value.items):
+        return _values_by_type(value)
+    return [value]
+
+
+def _plain_items(items: tuple[SymbolicValue, ...]) -> list[tuple[SymbolicValue, ...]]:
+    """The items without `if` at the top of one; what one condition decides it decides for all items.
+
+    None where there are too many.
+    """
+    found: list[tuple[SymbolicValue, ...]] = []
     todo = [items]
     while todo:
         some = todo.pop()
@@ -727,21 +867,36 @@ def _plain_tuples(items: tuple[SymbolicValue, ...]) -> list[SymbolicValue]:
         if conditions:
             for taken in (1, 2):
                 todo.append(tuple(_branch(item, conditions[0], taken) for item in some))
-        elif any(isinstance(item, TupleV) for item in some):
+        elif any(isinstance(item, Composite) for item in some):
             nested = product(
-                *(_plain_values(item) if isinstance(item, TupleV) else [item] for item in some)
+                *(_plain_values(item) if isinstance(item, Composite) else [item] for item in some)
             )
-            found += [TupleV(tuple(each)) for each in islice(nested, MAX_LEAVES + 1)]
+            found += islice(nested, MAX_LEAVES + 1)
         else:
-            found.append(TupleV(some))
+            found.append(some)
         if len(found) + len(todo) > MAX_LEAVES:
-            raise NoSummary
+            return []
     return found
+
+
+def _values_by_type(value: SymbolicValue) -> list[SymbolicValue]:
+    """Any value of each type that it may have."""
+    found: dict[object, SymbolicValue] = {}
+    for _, one in alternatives(value):
+        if isinstance(one, Composite):
+            parts = product(*map(_values_by_type, one.items))
+            held: list[SymbolicValue] = [one.of(each) for each in islice(parts, MAX_LEAVES + 1)]
+        else:
+            held = [_any_of_type(one, constants=True)]
+        found.update((_key(each), each) for each in held)
+    if len(found) > MAX_LEAVES or any(isinstance(each, Poison | UnionV) for each in found.values()):
+        raise NoSummary
+    return list(found.values())
 
 
 def _condition(value: SymbolicValue) -> Term | None:
     if isinstance(value, Sym) and isinstance(value.term, App) and value.term.op == "ite":
-        return None if _bound_of(value.term) is not None else value.term.args[0]
+        return None if bound_of(value.term) is not None else value.term.args[0]
     return None
 
 
@@ -757,7 +912,7 @@ def _leaves(term: Term) -> list[Term]:
     todo = [term]
     while todo:
         part = todo.pop()
-        if isinstance(part, App) and part.op == "ite" and _bound_of(part) is None:
+        if isinstance(part, App) and part.op == "ite" and bound_of(part) is None:
             todo.extend(part.args[1:])
         else:
             found[part] = None
@@ -766,7 +921,7 @@ def _leaves(term: Term) -> list[Term]:
     return list(found)
 
 
-def _bound_of(term: Term) -> Term | None:
+def bound_of(term: Term) -> Term | None:
     """The length, where the term is an unknown index `within` it."""
     match term:
         case App(
@@ -784,7 +939,7 @@ def _terms(value: SymbolicValue) -> list[Term]:
     match value:
         case Sym(term) | ObjectV(term=term):
             return [term]
-        case TupleV(items):
+        case Composite(items):
             return [term for item in items for term in _terms(item)]
         case _:
             return []
@@ -797,8 +952,8 @@ def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
             if isinstance(place, Var):
                 return Sym(substitute(term, {place: SLOT}))
             return Sym(rebuild(term, lambda part: SLOT if part is place else None))
-        case TupleV(items):
-            return TupleV(tuple(_replaced(item, place) for item in items))
+        case Composite(items):
+            return value.of(_replaced(item, place) for item in items)
         case _:
             return value
 
@@ -806,39 +961,59 @@ def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
 def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
     """Fewer templates that say no less: any value of a type is instead of all of that type."""
     found = {each.key: each for each in templates}
-    if len(found) > MAX_TEMPLATES:
-        found = {
-            widened.key: widened
-            for each in found.values()
-            for widened in [
-                Template(Hole(each.value.type))
-                if isinstance(each.value, Sym) and not isinstance(each.value.term, Const)
-                else each
+    for constants in (False, True):
+        if len(found) > MAX_TEMPLATES:
+            wide = [
+                Template(_any_of_type(each.value, constants=constants)) for each in found.values()
             ]
-        }
+            found = {each.key: each for each in wide}
     kept = [
         each
         for each in found.values()
-        if not any(
-            other is not each and _covers(other.value, each.value) for other in found.values()
-        )
+        if not any(other is not each and _covers(other, each) for other in found.values())
     ]
     if len(kept) > MAX_TEMPLATES:
         raise NoSummary
     return tuple(kept)
 
 
-def _covers(one: SymbolicValue, other: SymbolicValue) -> bool:
+def _any_of_type(value: SymbolicValue, *, constants: bool) -> SymbolicValue:
+    """Any value of its type; of a constant only where `constants` says so."""
+    match value:
+        case Sym(Const()) if not constants or is_none(value):
+            return value
+        case Sym(term):
+            return Hole(term.type)
+        case Composite(items):
+            return value.of(_any_of_type(item, constants=constants) for item in items)
+        case _:
+            return value
+
+
+def _covers(one: Template, other: Template) -> bool:
     """Whether a template says any value where the other one says a certain one of that type."""
+    is_alike = one.bound == other.bound or one.bound is None
+    return _includes(one.value, other.value, is_alike=is_alike)
+
+
+def _includes(one: SymbolicValue, other: SymbolicValue, *, is_alike: bool) -> bool:
+    """`is_alike`: whether a slot stands for the same indices in both."""
     match one, other:
-        case Hole(type_, None), Sym():
+        case Hole(type_), Sym() | Hole():
             return other.type == type_
-        case Hole(), Hole():
-            return (one.type, one.kind) == (other.type, other.kind)
-        case TupleV(items), TupleV(others):
-            return len(items) == len(others) and all(map(_covers, items, others))
+        case ObjectHole(), ObjectHole():
+            return one.kind == other.kind
+        case Composite(items), Composite(others):
+            return (
+                type(one) is type(other)
+                and one.shape == other.shape
+                and all(
+                    _includes(mine, its, is_alike=is_alike)
+                    for mine, its in zip(items, others, strict=True)
+                )
+            )
         case Sym(), Sym():
-            return isinstance(one.term, Const) and one.term is other.term
+            return is_alike and one.term is other.term
         case _:
             return False
 
@@ -854,39 +1029,48 @@ def _absorbs(templates: Sequence[Template], initial: SymbolicValue) -> bool:
 
 
 def _has_hole(value: SymbolicValue) -> bool:
-    return isinstance(value, Hole) or (
-        isinstance(value, TupleV) and any(map(_has_hole, value.items))
+    return isinstance(value, Hole | ObjectHole) or (
+        isinstance(value, Composite) and any(map(_has_hole, value.items))
     )
 
 
-def _flowing(machine: Machine, value: SymbolicValue | Content) -> list[Term]:
+def _flowing(
+    machine: Machine, value: SymbolicValue | Content, seen: frozenset[int] = frozenset()
+) -> list[Term]:
     if isinstance(value, Content):
         held = value.held
         if isinstance(held, SequenceV):
-            return _told(machine, held)
+            return _told(machine, held, seen)
         return [
             term
             for entry in held
             for term in (
                 entry.present,
-                *_told(machine, entry.value),
-                *(() if entry.key is None else _told(machine, entry.key)),
+                *_told(machine, entry.value, seen),
+                *(() if entry.key is None else _told(machine, entry.key, seen)),
             )
         ]
-    return _told(machine, value)
+    return _told(machine, value, seen)
 
 
-def _told(machine: Machine, value: SymbolicValue) -> list[Term]:
-    """What flows into it; nothing flows into functions and the like."""
+def _told(machine: Machine, value: SymbolicValue, seen: frozenset[int] = frozenset()) -> list[Term]:
+    """What flows into it; nothing flows into functions and the like. `seen`: the objects around, which it may hold."""
     match value:
         case UnionV(options):
-            return [term for guard, one in options for term in (guard, *_told(machine, one))]
-        case TupleV(items):
-            return [term for item in items for term in _told(machine, item)]
+            return [term for guard, one in options for term in (guard, *_told(machine, one, seen))]
+        case Composite(items):
+            return [term for item in items for term in _told(machine, item, seen)]
+        case InstanceRef(id_) | Ref(id_) if id_ in seen:
+            return []
+        case InstanceRef(id_):
+            is_there = id_ in machine.bags or all(map(machine.store.get, value.keys))
+            fields = machine.fields(value) if is_there else ()
+            return [term for each in fields for term in _told(machine, each, seen | {id_})]
         case SequenceV():
-            return [value.over, value.keep, *_told(machine, value.item)]
+            return [value.over, value.keep, *_told(machine, value.item, seen)]
         case Ref(id_):
-            return _flowing(machine, machine.stored(value)) if machine.store.get(id_) else []
+            is_there = machine.store.get(id_) is not None
+            return _flowing(machine, machine.stored(value), seen | {id_}) if is_there else []
         case Sym() | ObjectV():
             return list(flows(machine, value))
         case _:

@@ -7,7 +7,7 @@ leaves early (return, break, continue) takes along what was written since the pl
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -43,16 +43,20 @@ from lictor_prove.python.machine.program_shape import BranchPoint, Via
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
+    Composite,
     ContainerItem,
     Content,
+    DataClass,
+    FieldKey,
     ForeignV,
+    InstanceRef,
+    InstanceV,
     OnceV,
     Opaque,
     Poison,
     Ref,
     SequenceV,
     SymbolicValue,
-    TupleV,
     Unbound,
     UnionV,
     alternatives,
@@ -142,6 +146,12 @@ class Machine:
         self.pools: dict[int, Callable[[Content], Content]] = {}
         """Objects that stand for many, which a loop made one by one: together they hold what is in the store. With what
         one of them may hold."""
+        self.factories: dict[int, SymbolicValue] = {}
+        """What defaultdicts call for a key that they lack, by the object."""
+        self.bags: dict[int, Mapping[str, Ref]] = {}
+        """Of instances that stand for many, the lists of what their fields hold."""
+        self.sites: dict[int, str] = {}
+        """Where in the program an object is made."""
         self.sorted: set[int] = set()
         """Lists that are being sorted."""
         self.frozen: set[int] = set()
@@ -431,6 +441,29 @@ class Machine:
             refuse("path.dead", "no path leads to this operation", "Remove it.")
         return union(options) if len(options) > 1 else options[0][1]
 
+    def on_each_path(
+        self,
+        cases: Sequence[tuple[Term, SymbolicValue]],
+        function: Callable[[SymbolicValue], SymbolicValue],
+    ) -> SymbolicValue:
+        """The function of whatever it is, each time on a path of its own: it may change objects."""
+
+        def run(options: Sequence[tuple[Term, SymbolicValue]]) -> SymbolicValue:
+            guard, one = options[0]
+            if len(options) > 1:
+                return self.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+            here = self.guard
+            try:
+                return function(one)
+            except Raises as problem:
+                if len(cases) == 1:
+                    always_raises(problem)
+                self.guard = here
+                self.require(FALSE, f"no {problem.error}: {problem.message}")
+                return Opaque("a value that no path reaches")
+
+        return run(cases)
+
     # -- names and objects ---------------------------------------------------------------------------
 
     def bind(self, name: str, value: SymbolicValue) -> None:
@@ -444,9 +477,20 @@ class Machine:
         found = self.store.get((frame, name))
         return found if isinstance(found, SymbolicValue) else UNBOUND
 
-    def make(self, kind: str, entries: Iterable[ContainerItem]) -> Ref:
-        """A new list, dict or set."""
+    def make(
+        self,
+        kind: str,
+        entries: Iterable[ContainerItem],
+        part: str = "",
+        *,
+        factory: SymbolicValue | None = None,
+    ) -> Ref:
+        """A new container; `part`: which one, where an expression makes several; `factory`: of a defaultdict."""
         ref = Ref(self.fresh_id())
+        if factory is not None:
+            self.factories[ref.id] = factory
+        place = (getattr(self.at, "lineno", 0), getattr(self.at, "col_offset", 0))
+        self.sites[ref.id] = f"{kind} {place} {part}"
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
             kept(entry.value)
@@ -473,6 +517,36 @@ class Machine:
         assert isinstance(found, Content)
         return found
 
+    def make_instance(
+        self, made: DataClass, values: Sequence[SymbolicValue]
+    ) -> InstanceV | InstanceRef:
+        """A new instance of a dataclass."""
+        for value in values:
+            kept(value)
+        if made.is_value:
+            return InstanceV(tuple(values), made)
+        ref = InstanceRef(self.fresh_id(), made)
+        self.store.written.update(zip(ref.keys, values, strict=True))
+        return ref
+
+    def fields(self, ref: InstanceRef) -> Iterator[SymbolicValue]:
+        """All that the fields hold; of one that stands for many, the lists of what they hold."""
+        bags = self.bags.get(ref.id)
+        for key in ref.keys:
+            found = self.store.get(key) if bags is None else bags[key.name]
+            assert isinstance(found, SymbolicValue)
+            yield found
+
+    def set_field(self, ref: InstanceRef, name: str, value: SymbolicValue) -> None:
+        """Change a field; of many, that of one."""
+        kept(value)
+        bags = self.bags.get(ref.id)
+        if bags is None:
+            self.store.written[FieldKey(ref.id, name)] = value
+        else:
+            added = Content("list", (ContainerItem(TRUE, value),))
+            self.hold(bags[name], added)
+
     @contextmanager
     def hidden(self, ref: Ref) -> Generator[None]:
         """Meanwhile nobody looks at the list."""
@@ -498,7 +572,7 @@ class Machine:
         """Change what an object holds."""
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:
-            if isinstance(entry.value, OnceV | SequenceV | TupleV | UnionV):
+            if isinstance(entry.value, OnceV | SequenceV | Composite | UnionV):
                 kept(entry.value)
         self.hold(ref, Content(self.stored(ref).kind, held))
 
@@ -619,7 +693,7 @@ class Machine:
 def kept(value: SymbolicValue) -> None:
     """Refuse to keep what Python gives only once."""
     for _, one in alternatives(value):
-        if isinstance(one, TupleV):
+        if isinstance(one, Composite):
             for item in one.items:
                 kept(item)
         if isinstance(one, OnceV) or (

@@ -12,8 +12,11 @@ from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
     Appended,
     BuiltinV,
+    Composite,
     ContainerItem,
     Content,
+    DataClassV,
+    InstanceRef,
     ModuleV,
     ObjectV,
     Poison,
@@ -104,14 +107,16 @@ def _one(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Symb
                 )
         case Ref(), Ref():
             return then if then.id == otherwise.id else None
-        case TupleV(), TupleV():
-            if len(then.items) == len(otherwise.items):
-                return TupleV(
-                    tuple(
-                        merge(condition, *pair)
-                        for pair in zip(then.items, otherwise.items, strict=True)
-                    )
+        case Composite(), Composite():
+            if type(then) is type(otherwise) and then.shape == otherwise.shape:
+                return then.of(
+                    merge(condition, *pair)
+                    for pair in zip(then.items, otherwise.items, strict=True)
                 )
+        case InstanceRef(), InstanceRef():
+            return then if then.id == otherwise.id else None
+        case DataClassV(), DataClassV():
+            return then if then.made is otherwise.made else None
         case (Unbound(), Unbound()) | (Poison(), Poison()):
             return then
         case (BuiltinV(one), BuiltinV(other)) | (ModuleV(one), ModuleV(other)):
@@ -133,7 +138,7 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     one, other = then.entries, otherwise.entries
     shared: list[ContainerItem] = []
     while len(shared) < min(len(one), len(other)):
-        entry = _same_place(then.kind, condition, one[len(shared)], other[len(shared)])
+        entry = _same_place(condition, one[len(shared)], other[len(shared)])
         if entry is None:
             break
         shared.append(entry)
@@ -156,7 +161,12 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
 
 def _merge_sequences(condition: Term, then: Content, otherwise: Content) -> SequenceV:
     index = next(each.held.index for each in (then, otherwise) if isinstance(each.held, SequenceV))
-    one, other = as_sequence(then, index), as_sequence(otherwise, index)
+    return merge_sequences(condition, as_sequence(then, index), as_sequence(otherwise, index))
+
+
+def merge_sequences(condition: Term, one: SequenceV, other: SequenceV) -> SequenceV:
+    """The items of one where the condition holds, else those of the other."""
+    index, other = one.index, other.at(one.index)
     size = ite(condition, count(one), count(other))
     if count(one) is const(0) or count(other) is const(0):
         # What is empty has no item to merge with.
@@ -190,18 +200,13 @@ def as_sequence(content: Content, index: Var) -> SequenceV:
     """What a container holds, by an index."""
     if isinstance(content.held, SequenceV):
         return solid(content.held).at(index)
-    held = content.held
-    if not _all_present(held):
-        unmodelled(
-            "list.guarded",
-            "how long this container is depends on the path, and on a loop that runs an unknown number of times",
-            "Fill it in one place.",
-        )
-    items = [
-        entry.value if entry.key is None else TupleV((entry.key, entry.value)) for entry in held
-    ]
-    options = [(eq(index, const(at)), item) for at, item in enumerate(items)]
-    return SequenceV(const(len(items)), index, choose(options) if options else UNBOUND, TRUE)
+    size: Term = const(0)
+    options: list[tuple[Term, SymbolicValue]] = []
+    for entry in content.held:
+        item = entry.value if entry.key is None else TupleV((entry.key, entry.value))
+        options.append((and_(entry.present, eq(index, size)), item))
+        size = apply("add", size, ite(entry.present, const(1), const(0)))
+    return SequenceV(size, index, choose(options) if options else UNBOUND, TRUE)
 
 
 def solid(held: SequenceV) -> SequenceV:
@@ -243,15 +248,12 @@ def concatenated(one: SequenceV, other: SequenceV) -> SequenceV:
     return SequenceV(apply("add", size, count(other)), one.index, both, TRUE)
 
 
-def _same_place(
-    kind: str, condition: Term, one: ContainerItem, other: ContainerItem
-) -> ContainerItem | None:
+def _same_place(condition: Term, one: ContainerItem, other: ContainerItem) -> ContainerItem | None:
     if one is other:
         return one
     if one.present is not other.present:
         return None
-    if kind == "dict":
-        assert one.key is not None
+    if one.key is not None:
         assert other.key is not None
         if _same(one.key, other.key):
             return ContainerItem(one.present, merge(condition, one.value, other.value), one.key)

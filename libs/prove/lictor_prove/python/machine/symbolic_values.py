@@ -7,9 +7,9 @@ What can't be one term (None or a string, by path) is a union whose guards exclu
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from lictor_ir.document import Schema
 from lictor_ir.records import record
@@ -31,6 +31,8 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, refuse, unmodelled
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
 _KNOWN: Final = (*SCALARS, NONE)
+KEYED: Final = ("dict", "defaultdict", "Counter")
+"""Kinds of containers whose entries have keys."""
 
 
 class SymbolicValue:
@@ -60,15 +62,15 @@ class ObjectV(SymbolicValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TupleV(SymbolicValue):
-    """A tuple."""
+class Composite(SymbolicValue):
+    """A value that is made of others, and stays as it is: a tuple, or an instance whose fields nobody assigns."""
 
     items: tuple[SymbolicValue, ...]
     size: int = field(init=False)
     """How many items it has, with those of the tuples in it: `t = (t, t)` doubles what has to be looked at."""
 
     def __post_init__(self) -> None:
-        size = sum(item.size + 1 if isinstance(item, TupleV) else 1 for item in self.items)
+        size = sum(item.size + 1 if isinstance(item, Composite) else 1 for item in self.items)
         if size > MAX_ITERATIONS:
             refuse(
                 "limits.items",
@@ -76,6 +78,110 @@ class TupleV(SymbolicValue):
                 "Make it smaller.",
             )
         object.__setattr__(self, "size", size)
+
+    def of(self, items: Iterable[SymbolicValue]) -> Composite:
+        """The same, made of other values."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> object:
+        """Equal for those that differ in nothing but what they are made of."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleV(Composite):
+    """A tuple."""
+
+    def of(self, items: Iterable[SymbolicValue]) -> TupleV:
+        """A tuple of these."""
+        return TupleV(tuple(items))
+
+    @property
+    def shape(self) -> object:
+        """How long it is."""
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataClass:
+    """A dataclass of the program."""
+
+    name: str
+    fields: tuple[DataField, ...]
+    is_frozen: bool
+    is_assigned: bool
+    """Whether the program assigns to an attribute that has the name of a field."""
+    methods: Mapping[str, FunctionV]
+
+    @property
+    def is_value(self) -> bool:
+        """Whether its instances stay as they are made: then it makes no difference which of two equal ones it is."""
+        return self.is_frozen or not self.is_assigned
+
+    def place(self, name: str) -> int | None:
+        """The place of a field among the others."""
+        return next((at for at, each in enumerate(self.fields) if each.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataField:
+    """A field of a dataclass."""
+
+    name: str
+    default: SymbolicValue | None = None
+    factory: str = ""
+    """`list`, `dict` or `set`: what is made anew for each instance that is given none."""
+    is_named: bool = False
+    """Whether it is passed by name only."""
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether an instance may be made without it."""
+        return self.default is not None or bool(self.factory)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataClassV(SymbolicValue):
+    """A dataclass, where the program names it."""
+
+    made: DataClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InstanceV(Composite):
+    """An instance of a dataclass whose fields nobody assigns, with what they hold."""
+
+    made: DataClass
+
+    def of(self, items: Iterable[SymbolicValue]) -> InstanceV:
+        """An instance of the class with these fields."""
+        return InstanceV(tuple(items), self.made)
+
+    @property
+    def shape(self) -> object:
+        """What it is an instance of."""
+        return self.made
+
+
+class FieldKey(NamedTuple):
+    """Where the store holds a field of an instance, as it holds the names of a frame."""
+
+    instance: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InstanceRef(SymbolicValue):
+    """An instance of a dataclass whose fields are assigned, by its place in the store."""
+
+    id: int
+    made: DataClass
+
+    @property
+    def keys(self) -> Iterator[FieldKey]:
+        """Where its fields are."""
+        return (FieldKey(self.id, each.name) for each in self.made.fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +216,13 @@ class Hole(SymbolicValue):
     """Any value of a type, in a template of what a loop leaves; no expression is one."""
 
     type: Type
-    kind: str | None = None
-    """Of an object of the standard library."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectHole(SymbolicValue):
+    """Any object of the standard library of a kind, in such a template: it is a value of no type."""
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,6 +346,8 @@ class SequenceV(SymbolicValue):
     picked: SequenceV | None = None
     """The same list by an unknown number of unknown indices, where not all are kept: for whoever asks for its length or
     an item."""
+    tells_length: bool = False
+    """Whether it is a range, or an iterator over one: it tells whoever makes a list of it how long that will be."""
 
     def at(self, index: Term) -> SequenceV:
         """The same, by another index; where that is no variable, only its item counts."""
@@ -244,7 +357,7 @@ class SequenceV(SymbolicValue):
         named = index if isinstance(index, Var) else self.index
         keep = substitute(self.keep, names)
         item = renamed(self.item, names)
-        return SequenceV(self.over, named, item, keep, self.kind, self.watched, self.picked)
+        return replace(self, index=named, item=item, keep=keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,11 +414,16 @@ class Content:
     """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
 
     kind: str
-    """`list`, `dict`, `set` or `frozenset`."""
+    """`list`, `dict`, `defaultdict`, `Counter`, `set` or `frozenset`."""
     held: tuple[ContainerItem, ...] | SequenceV
     """Its entries; or how many there are, which nobody knows, and what stands at each index: of a dict, pairs."""
     appended: Appended | None = None
     """Of a list of unknown length to which only `append` put something since some moment."""
+
+    @property
+    def is_dict(self) -> bool:
+        """Whether it has keys."""
+        return self.kind in KEYED
 
     @property
     def entries(self) -> tuple[ContainerItem, ...]:
@@ -397,8 +515,8 @@ def renamed(value: SymbolicValue, names: Mapping[Term, Term]) -> SymbolicValue:
             return Sym(substitute(term, names))
         case ObjectV(kind, term):
             return ObjectV(kind, substitute(term, names))
-        case TupleV(items):
-            return TupleV(tuple(renamed(item, names) for item in items))
+        case Composite(items):
+            return value.of(renamed(item, names) for item in items)
         case UnionV(options):
             return UnionV(
                 tuple((substitute(guard, names), renamed(item, names)) for guard, item in options)
@@ -424,6 +542,10 @@ def described(value: SymbolicValue) -> str:
             return f"a value of type {kind}"
         case TupleV():
             return "a tuple"
+        case InstanceV(made=made) | InstanceRef(made=made):
+            return f"an instance of {made.name}"
+        case DataClassV(made):
+            return f"the dataclass {made.name}"
         case Ref():
             return "a list, dict or set"
         case FunctionV() | TrustedV() | BuiltinV() | MethodV():

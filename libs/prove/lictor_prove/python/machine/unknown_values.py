@@ -13,7 +13,9 @@ from lictor_prove.python.machine.control_paths import RaisedError
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.raised_errors import catcher, raise_error, spans_of
 from lictor_prove.python.machine.symbolic_values import (
+    Composite,
     ContainerItem,
+    InstanceRef,
     ObjectV,
     OnceV,
     RangeV,
@@ -21,7 +23,6 @@ from lictor_prove.python.machine.symbolic_values import (
     SequenceV,
     Sym,
     SymbolicValue,
-    TupleV,
     UnionV,
     described,
 )
@@ -66,11 +67,7 @@ def unknown(
         may_raise = may_raise or any(term in machine.fragile for term in flowing)
         all_labels = {*made_of(flowing, machine.inputs, machine.unknowns), *labels}
         # What is not called yet was called in an earlier round.
-        carried = {
-            each
-            for each in all_labels
-            if not each.startswith("input:") and not _is_made(machine, each)
-        }
+        carried = {each for each in all_labels if not is_made(machine, each)}
         machine.unknowns.append(
             Unknown(
                 name,
@@ -107,13 +104,20 @@ def maybe_raised(
     raise_error(machine, RaisedError(classes, (), flowing, spans_of(machine)), raises)
 
 
-def _is_made(machine: Machine, label: str) -> bool:
-    """Whether the call that a label names is among those so far; they are numbered."""
-    return int(label.partition(".")[0].removeprefix("c")) <= len(machine.atoms)
+def is_made(machine: Machine, label: str) -> bool:
+    """Whether a label names an input, or a call among those so far; they are numbered."""
+    return label.startswith("input:") or int(label.partition(".")[0].removeprefix("c")) <= len(
+        machine.atoms
+    )
 
 
 def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
     """Every term that flows into something that is computed from these values."""
+    return _flows(machine, values, set())
+
+
+def _flows(machine: Machine, values: Iterable[SymbolicValue], seen: set[int]) -> Iterator[Term]:
+    """`seen`: the objects that were looked into; one may hold itself."""
     for value in values:
         match value:
             case Sym(term) | ObjectV(term=term):
@@ -121,25 +125,32 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
                     if isinstance(value, ObjectV) and value.kind in _FRAGILE:
                         machine.fragile.add(term)
                     yield term
-            case TupleV(items):
-                yield from flows(machine, *items)
+            case Composite(items):
+                yield from _flows(machine, items, seen)
+            case InstanceRef(id_) | Ref(id_) if id_ in seen:
+                pass
+            case InstanceRef(id_):
+                machine.step()
+                seen.add(id_)
+                yield from _flows(machine, machine.fields(value), seen)
             case UnionV(options):
                 for guard, option in options:
                     yield guard
-                    yield from flows(machine, option)
+                    yield from _flows(machine, [option], seen)
             case SequenceV():
                 yield value.over
                 yield value.keep
-                yield from flows(machine, value.item)
+                yield from _flows(machine, [value.item], seen)
             case OnceV(items):
-                yield from _held(machine, items)
-            case Ref():
+                yield from _held(machine, items, seen)
+            case Ref(id_):
                 machine.step()
                 held = machine.stored(value).held
+                seen.add(id_)
                 if isinstance(held, SequenceV):
-                    yield from flows(machine, held)
+                    yield from _flows(machine, [held], seen)
                 else:
-                    yield from _held(machine, held)
+                    yield from _held(machine, held, seen)
             case RangeV():
                 pass
             case _:
@@ -150,12 +161,12 @@ def flows(machine: Machine, *values: SymbolicValue) -> Iterator[Term]:
                 )
 
 
-def _held(machine: Machine, items: Iterable[ContainerItem]) -> Iterator[Term]:
+def _held(machine: Machine, items: Iterable[ContainerItem], seen: set[int]) -> Iterator[Term]:
     for item in items:
         yield item.present
-        yield from flows(machine, item.value)
+        yield from _flows(machine, [item.value], seen)
         if item.key is not None:
-            yield from flows(machine, item.key)
+            yield from _flows(machine, [item.key], seen)
 
 
 def within(index: Term, length: Term) -> Term:

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, App, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import FLOAT, INT
 from lictor_prove.python.kinds import (
+    DICTS,
     NUMERIC,
     SETS,
     WHOLE,
@@ -367,7 +368,7 @@ OPERATORS: Final[dict[str, dict[tuple[Kind, Kind], Operation]]] = {
     ">>": by_pair([(WHOLE, WHOLE, _bits)]),
     "&": by_pair(_BITWISE),
     "^": by_pair(_BITWISE),
-    "|": by_pair([*_BITWISE, (Kind.DICT, Kind.DICT, container_operators.combined_dicts)]),
+    "|": by_pair([*_BITWISE, (DICTS, DICTS, container_operators.combined_dicts)]),
 }
 """What each operator is on which kinds. What is not here is a TypeError, or refused where a kind is open."""
 

@@ -21,8 +21,14 @@ from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
     BuiltinV,
+    Composite,
     ContainerItem,
+    DataClass,
+    DataClassV,
     ErrorV,
+    InstanceRef,
+    InstanceV,
+    LanguageV,
     ObjectV,
     Ref,
     SequenceV,
@@ -40,10 +46,13 @@ from lictor_prove.python.operations import (
     container_contents,
     container_methods,
     conversions,
+    counters,
+    default_dicts,
+    instances,
     iterator_builtins,
 )
 from lictor_prove.python.operations.arithmetic import known_int
-from lictor_prove.python.operations.containers import length, put
+from lictor_prove.python.operations.containers import length, put, told_length
 from lictor_prove.python.operations.conversions import (
     ANY_NUMBER,
     NO_KEYWORDS,
@@ -73,6 +82,8 @@ def call(
     """`name(*args, **keywords)`."""
     if not keywords and args and name in OF_OBJECTS and is_object(machine, args[0]):
         return machine.each(args[0], lambda one: _of_object(machine, name, [one, *args[1:]]))
+    if name in MANAGERS:
+        refuse("with.kept", f"{name}() stands in a `with`", "Write `with` where it is called.")
     known_function = _FUNCTIONS.get(name)
     if known_function is None and name in MEMBERS:
         return unknown_members.call(machine, name, args, keywords)
@@ -119,9 +130,7 @@ def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
     def of(value: SymbolicValue) -> SymbolicValue:
         how = plan(machine, value)
         if isinstance(how, UnknownItems):
-            if isinstance(value, SequenceV) and value.kind == "range":
-                # Python asks how long it is first, and a range can be too long to say.
-                length(machine, value)
+            told_length(machine, value)
             return _copied(machine, value, how)
         return machine.make("list", container_methods.items_of(machine, value))
 
@@ -161,6 +170,8 @@ def _set(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbol
 
 
 def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    if args and not keywords and len(machine.cases(args[0])) > 1:
+        return machine.each(args[0], lambda one: _dict(machine, [one], {}))
     made = machine.make("dict", ())
     if args and not keywords and machine.declares_unknowns:
         held = _unknown_pairs(machine, args[0])
@@ -176,7 +187,7 @@ def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -
 
 
 def _unknown_pairs(machine: Machine, source: SymbolicValue) -> SequenceV | None:
-    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+    if isinstance(source, Ref) and machine.content(source).is_dict:
         return sequence_of(machine, source)
     cases = machine.cases(source)
     if len(cases) > 1 or not isinstance(plan(machine, cases[0][1]), UnknownItems):
@@ -186,7 +197,7 @@ def _unknown_pairs(machine: Machine, source: SymbolicValue) -> SequenceV | None:
 
 def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
     """What `dict(source)` takes over; iterating over a dict would give its keys only."""
-    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+    if isinstance(source, Ref) and machine.content(source).is_dict:
         yield from container_contents.entries(machine, source)
         return
     for entry in container_methods.items_of(machine, source):
@@ -276,21 +287,26 @@ def _unsortable(value: Any) -> bool:
 
 def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     wanted = args[1].items if isinstance(args[1], TupleV) else (args[1],)
-    names: set[str] = set()
+    names, classes = set[str](), set[DataClass]()
     for one in wanted:
+        if isinstance(one, DataClassV):
+            classes.add(one.made)
+            continue
         if not isinstance(one, BuiltinV) or one.name not in _TYPES:
             refuse(
                 "builtin.isinstance",
                 f"isinstance() is supported with {', '.join(sorted(_TYPES))}",
-                "Use one of these types.",
+                "Use one of these types, or a dataclass of the program.",
             )
         names.add(one.name)
 
     def of(value: SymbolicValue) -> SymbolicValue:
         kind = kind_of(machine, value)
+        if isinstance(value, InstanceV | InstanceRef):
+            return known(value.made in classes)
         if kind == Kind.JSON:
             return boolean(either_way(machine, "what JSON holds has no model", value))
-        if kind in OPEN and kind not in _NO_INSTANCES:
+        if kind in OPEN and kind not in (*_NO_INSTANCES, Kind.COUNTER):
             undefined(machine, "isinstance()", value)
         if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
             refuse(
@@ -298,7 +314,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
                 "where a float is declared Python takes an int too, so which of them this is is not known",
                 "Write isinstance(x, (int, float)), or leave the test out.",
             )
-        return known(kind in names or (kind == Kind.BOOL and Kind.INT in names))
+        return known(kind in names or _BELOW.get(kind) in names)
 
     return machine.each(args[0], of)
 
@@ -315,7 +331,13 @@ _TYPES: Final = frozenset(
         Kind.SET,
     }
 )
-_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
+_BELOW: Final = {
+    Kind.BOOL: Kind.INT,
+    Kind.DEFAULTDICT: Kind.DICT,
+    Kind.COUNTER: Kind.DICT,
+}
+"""Classes that are below another one."""
+_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS, Kind.DATACLASS)
 """Kinds whose values are certainly of none of these types."""
 
 
@@ -331,7 +353,7 @@ def _print(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) 
         term
         for each in args
         for _, one in machine.cases(each)
-        if isinstance(one, ObjectV | TupleV | Ref)
+        if isinstance(one, ObjectV | Composite | Ref | InstanceRef)
         for term in flows(machine, one)
     )
     if any(term in machine.fragile for term in printed):
@@ -359,9 +381,15 @@ _FUNCTIONS: Final[Table] = {
     "iter": (1, 1, NO_KEYWORDS, iterator_builtins.make_iter),
     "next": (1, 2, NO_KEYWORDS, iterator_builtins.take_next),
     "isinstance": (2, 2, NO_KEYWORDS, _isinstance),
+    "collections.Counter": (0, 1, NO_KEYWORDS, counters.make),
+    "collections.defaultdict": (1, 1, NO_KEYWORDS, default_dicts.make),
+    "dataclasses.replace": (1, 1, None, instances.replaced),
+    "dataclasses.asdict": (1, 1, NO_KEYWORDS, instances.as_dict),
     "print": (0, ANY_NUMBER, frozenset({"sep", "end", "flush"}), _print),
 }
 
+MANAGERS: Final = ("contextlib.nullcontext", "contextlib.suppress")
+"""What a `with` may call, and nobody else."""
 BUILTINS: Final = frozenset(name for name in _FUNCTIONS if "." not in name)
 
 STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
@@ -372,7 +400,11 @@ STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
         "inf": known(math.inf),
         "nan": known(math.nan),
     },
+    "collections": {},
+    "contextlib": {name.partition(".")[2]: BuiltinV(name) for name in MANAGERS},
     "re": {},
+    # Before a class and in it; the module reads them there.
+    "dataclasses": {name: LanguageV(name) for name in ("dataclass", "field")},
     "string": {
         name: known(getattr(string, name))
         for name in (

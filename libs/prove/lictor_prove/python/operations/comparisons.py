@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, Term, apply, const, eq, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.python.kinds import (
+    KEYED,
     NUMERIC,
     SETS,
     Kind,
@@ -21,6 +22,7 @@ from lictor_prove.python.kinds import (
 from lictor_prove.python.library import unknown_members
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    InstanceRef,
     ObjectV,
     Ref,
     SequenceV,
@@ -89,19 +91,21 @@ _ZEROS: Final[dict[Type, Term]] = {INT: const(0), FLOAT: const(0.0), STR: const(
 
 ALWAYS_TRUE: Final = (
     Kind.ROW,
+    Kind.INSTANCE,
     Kind.PATTERN,
     Kind.MATCH,
     Kind.FUNCTION,
     Kind.TRUSTED,
     Kind.METHOD,
     Kind.ROW_CLASS,
+    Kind.DATACLASS,
 )
 TRUTH: Final[dict[Kind, Callable[[Machine, SymbolicValue], Term]]] = by_kind(
     {
         Kind.NONE: lambda _, __: FALSE,
         Kind.BOOL: lambda _, value: as_term(value),
         (Kind.INT, Kind.FLOAT, Kind.STR): _not_zero,
-        (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS): _not_empty,
+        (Kind.TUPLE, Kind.LIST, *KEYED, *SETS): _not_empty,
         # A range knows that it is not empty also where len() can't say how long it is.
         Kind.RANGE: lambda _, value: apply("lt", const(0), containers.range_size(value)),
         ALWAYS_TRUE: lambda _, __: TRUE,
@@ -137,6 +141,12 @@ def _is(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
             return unknown_members.either_way(machine, "what JSON holds has no model", other)
         if kind in _SINGLE and is_known(one) and another != Kind.ANY:
             return eq(as_term(one), as_term(other)) if kind == another else FALSE
+    if isinstance(left, InstanceRef) and isinstance(right, InstanceRef):
+        if left.id != right.id:
+            # One that stands for many is none of those that the program still has by another name.
+            return FALSE
+        if left.id not in machine.bags:
+            return TRUE
     refuse(
         "operator.is",
         "`is` is supported with None, True and False only",

@@ -11,6 +11,8 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
+    InstanceRef,
+    InstanceV,
     RangeV,
     Ref,
     SequenceV,
@@ -23,7 +25,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.operations.unknown.terms import passed
+from lictor_prove.python.operations.unknown.terms import check_passed, passed
 from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse, unmodelled
 
 UNKNOWN: Final = object()
@@ -87,13 +89,14 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
             return held
         case Ref():
             machine.step()
-            if isinstance(machine.content(value).held, SequenceV):
+            content = machine.content(value)
+            if isinstance(content.held, SequenceV) or (content.is_dict and content.kind != "dict"):
                 return UNKNOWN
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):
                 return UNKNOWN
             values = [entry.value for entry in held]
-            match machine.content(value).kind:
+            match content.kind:
                 case "list":
                     return _known_all(machine, values, list)
                 case "set":
@@ -181,6 +184,7 @@ def term_of(machine: Machine, value: SymbolicValue) -> Term:
         case Ref():
             machine.step()
             content = machine.content(value)
+            check_passed(content)
             if isinstance(content.held, SequenceV) and machine.declares_unknowns:
                 return passed(machine, value)
             options = configurations(machine, content)
@@ -189,6 +193,12 @@ def term_of(machine: Machine, value: SymbolicValue) -> Term:
             return passed(machine, value)
         case UnionV():
             return chosen([(guard, term_of(machine, one)) for guard, one in machine.cases(value)])
+        case InstanceV() | InstanceRef():
+            refuse(
+                "argument.value",
+                f"{described(value)} can't be passed to a trusted function",
+                "Pass what its fields hold: each, or asdict(…).",
+            )
         case _:
             refuse(
                 "argument.value",

@@ -140,9 +140,9 @@ def clear(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
 
 def copy(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
     """`copy()` of whatever it is."""
-    return machine.make(
-        machine.content(_ref(owner)).kind, container_contents.entries(machine, _ref(owner))
-    )
+    ref = _ref(owner)
+    held = container_contents.entries(machine, ref)
+    return machine.make(machine.content(ref).kind, held, factory=machine.factories.get(ref.id))
 
 
 def reverse(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
@@ -224,7 +224,7 @@ def setdefault(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicVa
 def update(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     """`d.update(other)`, and `d |= other`."""
     for guard, one in machine.cases(args[0]):
-        if not isinstance(one, Ref) or machine.content(one).kind != "dict":
+        if not isinstance(one, Ref) or not machine.content(one).is_dict:
             refuse("dict.update", "update takes a dict", "Set the keys one by one.")
         for entry in container_contents.entries(machine, one):
             assert entry.key is not None

@@ -65,7 +65,10 @@ def combined_dicts(
 ) -> SymbolicValue:
     """`|` of dicts."""
     one, other = _made(op, left, right)
-    made = machine.make("dict", entries(machine, one))
+    # The reflected operator of a class below comes first, also of the one on the right.
+    factory = machine.factories.get(one.id) or machine.factories.get(other.id)
+    kind = "dict" if factory is None else "defaultdict"
+    made = machine.make(kind, entries(machine, one), factory=factory)
     for entry in entries(machine, other):
         assert entry.key is not None
         put(machine, made, entry.key, entry.value, entry.present)

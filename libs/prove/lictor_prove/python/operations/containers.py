@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, ite, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf, Type
 from lictor_prove.python.kinds import (
+    KEYED,
     OPEN,
     SETS,
     VIEWS,
@@ -23,7 +24,10 @@ from lictor_prove.python.kinds import (
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge, union
 from lictor_prove.python.machine.symbolic_values import (
+    Composite,
     ContainerItem,
+    InstanceRef,
+    InstanceV,
     OnceV,
     RangeV,
     Ref,
@@ -84,9 +88,17 @@ def _tuple_length(_: Machine, value: SymbolicValue) -> Term:
 def _range_length(machine: Machine, value: SymbolicValue) -> Term:
     size = range_size(value)
     machine.require(
-        apply("le", size, const(sys.maxsize)), "the range is not too long for len() (OverflowError)"
+        apply("le", size, const(sys.maxsize)),
+        "the range is not too long for len() (OverflowError)",
+        error="OverflowError",
     )
     return size
+
+
+def told_length(machine: Machine, value: SymbolicValue) -> None:
+    """What Python asks before it makes a list of something: a range can be too long to say how long it is."""
+    if isinstance(value, SequenceV) and value.tells_length:
+        _range_length(machine, value)
 
 
 def range_size(value: SymbolicValue) -> Term:
@@ -107,7 +119,7 @@ def _look(_: Machine, value: SymbolicValue) -> NoReturn:
 
 LENGTHS: Final = by_kind(
     {
-        (Kind.STR, Kind.LIST, Kind.DICT, *SETS): _held_length,
+        (Kind.STR, Kind.LIST, *KEYED, *SETS): _held_length,
         Kind.TUPLE: _tuple_length,
         Kind.RANGE: _range_length,
         VIEWS: _look,
@@ -234,7 +246,7 @@ MEMBERSHIP: Final = by_kind(
     {
         Kind.STR: _in_text,
         (Kind.LIST, Kind.TUPLE, Kind.VALUES, Kind.ITERATOR): _in_items,
-        (Kind.DICT, Kind.KEYS, *SETS): _in_hashed,
+        (*KEYED, Kind.KEYS, *SETS): _in_hashed,
         Kind.ITEMS: _in_pairs,
         Kind.RANGE: _in_range,
     }
@@ -246,7 +258,7 @@ HASHED: Final = frozenset(
         *(Kind.DATE, Kind.TIMEDELTA, Kind.UUID, Kind.BYTES),
     }
 )
-UNHASHABLE: Final = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.KEYS, Kind.ITEMS})
+UNHASHABLE: Final = frozenset({Kind.LIST, *KEYED, Kind.SET, Kind.KEYS, Kind.ITEMS})
 
 
 def hashable(machine: Machine, value: SymbolicValue) -> None:
@@ -254,7 +266,15 @@ def hashable(machine: Machine, value: SymbolicValue) -> None:
     cases = machine.cases(value)
     for _, one in cases:
         match one:
-            case TupleV(items):
+            case InstanceV(made=made) | InstanceRef(made=made) if not made.is_frozen:
+                if len(cases) == 1:
+                    raise Raises(
+                        "TypeError",
+                        f"{described(one)} can't be hashed: the dataclass is not frozen",
+                        "Write @dataclass(frozen=True), or use one of its fields.",
+                    )
+                _hashable(Kind.INSTANCE, described(one), certain=False)
+            case Composite(items):
                 for item in items:
                     hashable(machine, item)
             case Sym() if isinstance(one.type, TupleOf):
@@ -341,6 +361,8 @@ def _alike(one: SymbolicValue, other: SymbolicValue) -> bool:
                 one.type == other.type and one.type in (BOOL, INT, STR, NONE)
             )
         case TupleV(), TupleV():
+            return all(map(_alike, one.items, other.items))
+        case InstanceV(), InstanceV() if one.made is other.made:
             return all(map(_alike, one.items, other.items))
         case _:
             return False

@@ -12,21 +12,26 @@ from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, not_, or_
 from lictor_ir.types import ANY, BOOL, FLOAT, Type
-from lictor_prove.python.kinds import NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
+from lictor_prove.python.kinds import DICTS, KEYED, NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
     ContainerItem,
     Content,
+    InstanceRef,
+    InstanceV,
+    ObjectV,
     RangeV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
+    UnionV,
     boolean,
     described,
 )
+from lictor_prove.python.operations import instances
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.refusals import unmodelled
 
@@ -92,6 +97,18 @@ def _containers(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> 
             return eq(term_of(machine, left), term_of(machine, right))
 
 
+def _instances(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = (
+        each if isinstance(each, InstanceV | InstanceRef) else _cannot(left, right)
+        for each in (left, right)
+    )
+    # Instances of different classes are never equal, whatever their fields hold.
+    if one.made is not other.made:
+        return FALSE
+    machine.step()
+    return _items(machine, instances.values(machine, one), instances.values(machine, other))
+
+
 def _ranges(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     if not isinstance(left, RangeV) or not isinstance(right, RangeV):
         _cannot(left, right)
@@ -126,11 +143,12 @@ EQUALITY: Final[dict[tuple[Kind, Kind], Equality]] = by_pair(
         (Kind.NONE, Kind.NONE, _scalars),
         (Kind.TUPLE, Kind.TUPLE, _containers),
         (Kind.LIST, Kind.LIST, _containers),
-        (Kind.DICT, Kind.DICT, _containers),
+        (DICTS, DICTS, _containers),
         (SETS, SETS, _containers),
         (Kind.RANGE, Kind.RANGE, _ranges),
         (Kind.ROW, Kind.ROW, _rows),
         (Kind.ENUM, Kind.ENUM, _members),
+        (Kind.INSTANCE, Kind.INSTANCE, _instances),
     ]
 )
 """Equality of two kinds, in either order."""
@@ -142,12 +160,13 @@ FAMILIES: Final = by_kind(
         Kind.STR: "string",
         Kind.TUPLE: "tuple",
         Kind.LIST: "list",
-        Kind.DICT: "dict",
+        KEYED: "dict",
         (*SETS, Kind.KEYS, Kind.ITEMS): "set",
         Kind.VALUES: "values",
         Kind.RANGE: "range",
         Kind.ITERATOR: "iterator",
         Kind.ROW: "row",
+        Kind.INSTANCE: "instance",
         Kind.PATTERN: "pattern",
         Kind.MATCH: "match",
         (
@@ -158,6 +177,7 @@ FAMILIES: Final = by_kind(
             Kind.METHOD,
             Kind.MODULE,
             Kind.ROW_CLASS,
+            Kind.DATACLASS,
         ): "code",
     }
 )
@@ -212,8 +232,33 @@ def _items(
     machine: Machine, left: tuple[SymbolicValue, ...], right: tuple[SymbolicValue, ...]
 ) -> Term:
     if len(left) != len(right):
+        # Of tuples Python compares the items all the same, up to the first that differ.
+        both = (TupleV(left), TupleV(right))
+        if any(_holds_decimal(machine, each) for each in both):
+            _cannot(*both)
         return FALSE
     return and_(*(same(machine, one, other) for one, other in zip(left, right, strict=True)))
+
+
+def _holds_decimal(machine: Machine, value: SymbolicValue) -> bool:
+    """Whether something in it may be a Decimal: comparing that may raise."""
+    match value:
+        case ObjectV(kind):
+            return kind == Kind.DECIMAL
+        case UnionV(options):
+            return any(_holds_decimal(machine, one) for _, one in options)
+        case TupleV(items):
+            return any(_holds_decimal(machine, item) for item in items)
+        case SequenceV():
+            return _holds_decimal(machine, value.item)
+        case Ref():
+            machine.step()
+            held = machine.stored(value).held
+            if isinstance(held, SequenceV):
+                return _holds_decimal(machine, held.item)
+            return any(_holds_decimal(machine, entry.value) for entry in held)
+        case _:
+            return False
 
 
 def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
@@ -223,7 +268,7 @@ def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
     one, other = machine.content(left), machine.content(right)
     if one.kind == "list":
         return _lists(machine, one, other)
-    keyed = one.kind == "dict"
+    keyed = one.is_dict
     return and_(
         *(_found(machine, entry, other, keyed=keyed) for entry in one.entries),
         *(_found(machine, entry, one, keyed=False, by_key=keyed) for entry in other.entries),

@@ -12,10 +12,12 @@ from typing import Any, Final
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import FALSE, Term, apply, const, ite
 from lictor_ir.types import BOOL, INT, STR
-from lictor_prove.python.kinds import SETS, Kind, kind_of
+from lictor_prove.python.kinds import KEYED, SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ErrorV,
+    InstanceRef,
+    InstanceV,
     ObjectV,
     Sym,
     SymbolicValue,
@@ -23,7 +25,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
 )
 from lictor_prove.python.machine.unknown_values import flows, maybe_raised
-from lictor_prove.python.operations import container_contents
+from lictor_prove.python.operations import container_contents, instances
 from lictor_prove.python.operations.arithmetic import concat
 from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.operations.unknown.results import fresh, modelled
@@ -38,7 +40,10 @@ _TOO_LONG: Final = 10**4_300
 _ESCAPED: Final = re.compile(r"\\[uU]")
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _PLAIN: Final = frozenset(
-    {Kind.NONE, Kind.LIST, Kind.TUPLE, Kind.DICT, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH}
+    {
+        *(Kind.NONE, Kind.LIST, Kind.TUPLE, *KEYED, *SETS, Kind.RANGE, Kind.PATTERN, Kind.MATCH),
+        Kind.INSTANCE,
+    }
 )
 """Kinds that take no format but the empty one."""
 
@@ -62,9 +67,13 @@ def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> 
 
 def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> SymbolicValue:
     if isinstance(value, ErrorV):
+        # It may hold an int of too many digits; and nobody knows what a layer raises.
+        maybe_raised(machine, made_of(flows(machine, value.text), machine.inputs, machine.unknowns))
         return value.text if not quoted else fresh(machine, STR, "repr() of an error", [value.text])
     if isinstance(value, ObjectV) and machine.declares_unknowns:
         return fresh(machine, STR, f"the text of {described(value)} has no model", [value])
+    if isinstance(value, InstanceV | InstanceRef):
+        return _text_of_instance(machine, value)
     held: Any = container_contents.known_value(machine, value)
     if held is not container_contents.UNKNOWN and not container_contents.unordered(held):
         if isinstance(held, int) and abs(held) >= _TOO_LONG:
@@ -95,6 +104,16 @@ def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> Symboli
         f"{described(value)} can't be turned into a string here",
         "Convert strings, ints and bools; format known values only.",
     )
+
+
+def _text_of_instance(machine: Machine, instance: InstanceV | InstanceRef) -> SymbolicValue:
+    """`Line(name='a', amount=1)`."""
+    machine.step()
+    parts: list[Term] = [const(f"{instance.made.name}(")]
+    for at, each in enumerate(instance.made.fields):
+        shown = text_of(machine, instances.read(machine, instance, each.name), quoted=True)
+        parts += [const(f"{', ' if at else ''}{each.name}="), shown.term]
+    return concat(*parts, const(")"))
 
 
 def _settled(quoted: str) -> bool:
@@ -157,6 +176,8 @@ def _of_known_format(machine: Machine, value: SymbolicValue, spec: str) -> Symbo
         format(example, spec)
     except ValueError as error:
         raise Raises("ValueError", str(error)) from error
+    if isinstance(value, Sym) and value.type == INT and spec[-1:] not in _OTHER_DIGITS:
+        limit_of_digits(machine, value)
     # A float format of an int that is larger than any float; a character that there is not.
     may_raise = isinstance(example, int) and spec[-1:] in _OF_FLOATS | {"c"}
     return fresh(
@@ -184,6 +205,8 @@ _EXAMPLES: Final[dict[Kind, bool | int | float | str]] = {
     Kind.STR: "a",
 }
 _OF_FLOATS: Final = frozenset("eEfFgG%")
+_OTHER_DIGITS: Final = ("b", "o", "x", "X")
+"""Formats whose digits are not limited: they are no decimal ones."""
 
 
 # -- str.format ------------------------------------------------------------------------------------

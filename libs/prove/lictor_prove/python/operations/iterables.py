@@ -9,6 +9,7 @@ from typing import Final
 from lictor_ir.terms import TRUE, Term, and_, apply, const, not_, substitute
 from lictor_ir.types import ListOf
 from lictor_prove.python.kinds import (
+    KEYED,
     SETS,
     VIEWS,
     Kind,
@@ -28,6 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
     TupleV,
+    Unbound,
     alternatives,
     described,
     is_known,
@@ -102,7 +104,7 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
             return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
         case SequenceV():
             unchanged(machine, value.watched)
-            return _unknown(value, "list", value.watched)
+            return _several(value, "list", value.watched)
         case Sym(term) if isinstance(value.type, ListOf):
             return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
         case _:
@@ -113,13 +115,16 @@ def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
             )
 
 
-def _unknown(
+def _several(
     held: SequenceV, kind: str, watched: tuple[tuple[int, Content], ...] = ()
-) -> UnknownItems:
+) -> IterationPlan:
+    if isinstance(held.item, Unbound):
+        return KnownItems((), watched)
+
     def item(index: Term) -> tuple[SymbolicValue, Term]:
         names: dict[Term, Term] = {held.index: index}
         value = renamed(held.item, names)
-        if kind == "dict":
+        if kind in KEYED:
             keys = [
                 (guard, one.items[0])
                 for guard, one in alternatives(value)
@@ -149,12 +154,12 @@ def _json(machine: Machine, value: SymbolicValue) -> IterationPlan:
     from lictor_prove.python.library.unknown_members import items_of
 
     assert isinstance(value, ObjectV)
-    return _unknown(items_of(machine, value), "list")
+    return _several(items_of(machine, value), "list")
 
 
 PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
     {
-        (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
+        (Kind.TUPLE, Kind.LIST, *KEYED, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
         Kind.STR: _characters,
         Kind.JSON: _json,
     }
@@ -164,7 +169,7 @@ PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by
 def _object(machine: Machine, ref: Ref) -> IterationPlan:
     content = machine.content(ref)
     if isinstance(content.held, SequenceV):
-        return _unknown(content.held, content.kind, ((ref.id, machine.stored(ref)),))
+        return _several(content.held, content.kind, ((ref.id, machine.stored(ref)),))
     held = container_contents.entries(machine, ref)
     if content.kind in SETS and len(held) > 1:
         refuse(
@@ -172,7 +177,7 @@ def _object(machine: Machine, ref: Ref) -> IterationPlan:
             "the order of a set is not defined, so neither is the order of effects",
             "Loop over a list, or over sorted(…).",
         )
-    if content.kind == "dict":
+    if content.is_dict:
         held = tuple(ContainerItem(e.present, e.key) for e in held if e.key is not None)
     return KnownItems(held, ((ref.id, content),))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, apply, const, or_, results
-from lictor_prove.python.kinds import VIEWS, WHOLE, Kind, kind_of, undefined
+from lictor_prove.python.kinds import KEYED, VIEWS, WHOLE, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge, solid
 from lictor_prove.python.machine.symbolic_values import (
@@ -35,7 +35,7 @@ from lictor_prove.python.operations.unknown.iterables import may_end, zipped
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
-REVERSIBLE: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE, Kind.DICT, *VIEWS})
+REVERSIBLE: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE, *KEYED, *VIEWS})
 
 
 def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
@@ -58,7 +58,8 @@ def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> 
     start, stop = (const(0), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
     index = machine.fresh_index()
     count = stop if isinstance(start, Const) and start.value == 0 else apply("sub", stop, start)
-    return SequenceV(count, index, Sym(apply("add", start, index)), TRUE, "range")
+    number = Sym(apply("add", start, index))
+    return SequenceV(count, index, number, TRUE, "range", tells_length=True)
 
 
 def _bound(machine: Machine, arg: SymbolicValue) -> Term:
@@ -158,7 +159,9 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) 
         if keep is not TRUE:
             _filtered("reversed")
         back = renamed(item, {index: mirrored})
-        return SequenceV(how.over, index, back, keep, "iterator", how.watched)
+        return SequenceV(
+            how.over, index, back, keep, "iterator", how.watched, tells_length=_tells_length(value)
+        )
 
     return machine.each(args[0], of)
 
@@ -173,9 +176,16 @@ def make_iter(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> S
         index = machine.fresh_index()
         item, keep = how.item(index)
         picked = value.picked if isinstance(value, SequenceV) else None
-        return SequenceV(how.over, index, item, keep, "iterator", how.watched, picked)
+        return SequenceV(
+            *(how.over, index, item, keep, "iterator", how.watched, picked),
+            tells_length=_tells_length(value),
+        )
 
     return machine.each(args[0], of)
+
+
+def _tells_length(value: SymbolicValue) -> bool:
+    return isinstance(value, SequenceV) and value.tells_length
 
 
 def take_next(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:

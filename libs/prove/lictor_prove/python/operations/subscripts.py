@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from lictor_ir.spelling.readable_values import short_text
-from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
+from lictor_ir.terms import TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
 from lictor_prove.python.kinds import (
+    KEYED,
     WHOLE,
     Kind,
     by_kind,
@@ -38,10 +39,10 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import (
     container_contents,
     containers,
+    default_dicts,
 )
 from lictor_prove.python.operations.arithmetic import clamp_index, known_int
 from lictor_prove.python.operations.comparisons import whole
-from lictor_prove.python.operations.equality import same
 from lictor_prove.python.operations.unknown import containers as unknown_containers
 from lictor_prove.python.operations.unknown import iterables as unknown_iterables
 from lictor_prove.python.operations.unknown.containers import (
@@ -58,6 +59,15 @@ from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
 def item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
     """`owner[index]`."""
+    owners = machine.cases(owner)
+    if any(kind_of(machine, one) == Kind.DEFAULTDICT for _, one in owners):
+        # What is missing is put in: on each path by itself.
+        return machine.on_each_path(
+            owners,
+            lambda one: machine.on_each_path(
+                machine.cases(index), lambda at: _item(machine, one, at)
+            ),
+        )
     return machine.each_pair(owner, index, lambda one, at: _item(machine, one, at))
 
 
@@ -80,6 +90,11 @@ def _by_key(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Sym
     return (
         lookup(machine, owner, index) if isinstance(owner, Ref) else _unread(machine, owner, index)
     )
+
+
+def _count(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
+    """What a Counter says of a key: 0 where it has none, and it gets none."""
+    return lookup(machine, containers.as_ref(owner), index, known(0))
 
 
 def _by_index(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
@@ -123,6 +138,8 @@ ITEMS: Final = by_kind(
     {
         (Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE): _by_index,
         Kind.DICT: _by_key,
+        Kind.DEFAULTDICT: default_dicts.read,
+        Kind.COUNTER: _count,
         Kind.MATCH: _unread,
     }
 )
@@ -169,13 +186,7 @@ def lookup(
     """`d[key]`, or `d.get(key, default)`."""
     if is_unknown(machine, ref):
         return unknown_containers.lookup(machine, ref, key, default)
-    containers.hashable(machine, key)
-    hits: list[tuple[Term, SymbolicValue]] = []
-    for entry in container_contents.entries(machine, ref):
-        assert entry.key is not None
-        here = and_(entry.present, same(machine, entry.key, key))
-        if here is not FALSE:
-            hits.append((here, entry.value))
+    hits = default_dicts.known_hits(machine, ref, key)
     found = or_(*(guard for guard, _ in hits))
     if default is not None:
         return choose([*hits, (not_(found), default)]) if found is not TRUE else choose(hits)
@@ -215,7 +226,7 @@ def _part(
 ) -> SymbolicValue:
     kind = kind_of(machine, owner)
     if kind not in SLICED:
-        if kind in (Kind.DICT, Kind.MATCH):
+        if kind in (*KEYED, Kind.MATCH):
             # Slices can be hashed since Python 3.12: the error depends on it.
             refuse("slice.kind", f"a slice of a {kind} is outside the subset", "Use its items.")
         undefined(machine, "a slice", owner)
@@ -293,21 +304,24 @@ def assign(
     machine: Machine, owner: SymbolicValue, index: SymbolicValue, value: SymbolicValue
 ) -> None:
     """`owner[index] = value`."""
-    cases = machine.cases(owner)
-    if len(cases) > 1:
-        refuse(
-            "assign.union",
-            "what is changed here depends on the path",
-            "Assign the item in each branch.",
-        )
-    ref = cases[0][1]
+
+    def of(one: SymbolicValue) -> SymbolicValue:
+        _assign(machine, one, index, value)
+        return NONE_VALUE
+
+    machine.on_each_path(machine.cases(owner), of)
+
+
+def _assign(
+    machine: Machine, ref: SymbolicValue, index: SymbolicValue, value: SymbolicValue
+) -> None:
     if not isinstance(ref, Ref):
         refuse(
             "assign.item",
             f"items of {described(ref)} can't be set",
             "Set items of lists and dicts that the program made.",
         )
-    if machine.content(ref).kind == "dict":
+    if machine.content(ref).is_dict:
         if is_unknown(machine, ref):
             unknown_containers.put(machine, ref, index, value)
         else:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import typing
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from lictor_prove.python.library.signatures import MEMBERS
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
+    DataClassV,
     HintV,
     LiteralV,
     ModuleV,
@@ -31,6 +33,11 @@ Member = Callable[[str, str], SymbolicValue]
 
 _ROW: Final = type("Row", (), {})
 """Stands for a row class: `UserRow | None` is fine, and `UserRow[int]` is not."""
+_GENERIC: Final[Mapping[str, type]] = {
+    "collections.Counter": Counter,
+    "collections.defaultdict": defaultdict,
+}
+"""Classes of the standard library that take types in brackets."""
 
 
 def are_late(tree: ast.Module) -> bool:
@@ -58,8 +65,18 @@ def check_at_load(statement: ast.stmt, bound: Mapping[str, SymbolicValue], membe
                 _check(annotation, bound, member, ())
         case ast.AnnAssign():
             _check(statement.annotation, bound, member, ())
+        case ast.ClassDef():
+            for inner in statement.body:
+                check_at_load(inner, bound, member)
         case _:
             pass
+
+
+def functions_of(statement: ast.stmt) -> Iterator[ast.FunctionDef]:
+    """The function, or the methods of the class, that a statement of the module defines."""
+    for each in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
+        if isinstance(each, ast.FunctionDef):
+            yield each
 
 
 def check_nested(
@@ -128,11 +145,13 @@ def _meaning(value: SymbolicValue) -> Any:
             return value.hint
         case LiteralV():
             return value.made
-        case SchemaV():
+        case SchemaV() | DataClassV():
             return _ROW
         case BuiltinV(name) if name in MEMBERS:
             # A class of the standard library: `date | None` is fine.
             return _ROW
+        case BuiltinV(name) if name in _GENERIC:
+            return _GENERIC[name]
         case _:
             # A function or a constant: fine by itself, and no type to build others with.
             return object()

@@ -73,9 +73,14 @@ def _told(module: Module, name: str, stated: ast.Call) -> str:
                 case _:
                     return self.generic_visit(node)
 
-    args = [Named().visit(each) for each in copy.deepcopy(stated.args)]
-    keywords = [Named().visit(each) for each in copy.deepcopy(stated.keywords)]
-    return ast.unparse(ast.Call(ast.Name(name, ast.Load()), args, keywords))
+    call = ast.Call(ast.Name(name, ast.Load()), stated.args, stated.keywords)
+    arguments = (*stated.args, *(each.value for each in stated.keywords))
+    if any(
+        isinstance(node, ast.Name | ast.Attribute) for each in arguments for node in ast.walk(each)
+    ):
+        call.args = [Named().visit(each) for each in copy.deepcopy(stated.args)]
+        call.keywords = [Named().visit(each) for each in copy.deepcopy(stated.keywords)]
+    return ast.unparse(call)
 
 
 def _is_guarantee(module: Module, node: ast.expr) -> bool:

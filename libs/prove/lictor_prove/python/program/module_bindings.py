@@ -1,4 +1,4 @@
-"""What the module binds: imports, row classes, helpers and literals. Nothing else may stand at module level.
+"""What the module binds: imports, classes, helpers and literals. Nothing else may stand at module level.
 
 Every name is bound once. Imports are resolved to the trusted layer, to the package that programs are written with, or
 to the few standard modules that are modelled; what is not there is refused, whether it is used or not.
@@ -23,6 +23,7 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
     ContractV,
+    DataClassV,
     LanguageV,
     LiteralV,
     ModuleV,
@@ -34,6 +35,11 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations.builtin_functions import STANDARD
 from lictor_prove.python.program import annotations
+from lictor_prove.python.program.dataclass_declarations import (
+    assigned_attributes,
+    is_dataclass,
+    read_dataclass,
+)
 from lictor_prove.python.program.placement import check_placement
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import stored_names
@@ -57,6 +63,8 @@ class Module:
         self._packages = {
             name.rsplit(".", cut)[0] for name in layer.modules for cut in range(name.count(".") + 1)
         }
+        self._assigned = frozenset[str]()
+        """The attributes that the program assigns to."""
         self._imported: set[str] = set()
         """Modules of the layer that the program imported, with the packages above them: no others are there."""
 
@@ -69,6 +77,7 @@ class Module:
         machine.frame = Frame(0, None, frozenset(stored_names(tree.body)))
         machine.frames[0] = machine.frame
         found: ast.FunctionDef | None = None
+        self._assigned = assigned_attributes(tree)
         late = annotations.are_late(tree)
         for statement in tree.body:
             machine.at = statement
@@ -89,8 +98,8 @@ class Module:
                 f"Define `def {target}() -> None:` there.",
             )
         for statement in () if late else tree.body:
-            if isinstance(statement, ast.FunctionDef):
-                check = partial(annotations.check_nested, statement, self.bound, self.member)
+            for function in annotations.functions_of(statement):
+                check = partial(annotations.check_nested, function, self.bound, self.member)
                 self.attempt(check, statement)
         for name, value in self.bound.items():
             machine.store.written[(0, name)] = value
@@ -144,6 +153,11 @@ class Module:
                 self._import_from(node)
             case ast.FunctionDef():
                 self._bind(node, node.name, function_value(machine, node))
+            case ast.ClassDef() if is_dataclass(node, self.resolve):
+                made = read_dataclass(
+                    machine, node, self.resolve, machine.frame.names, self._assigned
+                )
+                self._bind(node, node.name, DataClassV(made))
             case ast.ClassDef():
                 self._row_class(node)
             case ast.Assign(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
@@ -157,7 +171,7 @@ class Module:
             case _:
                 refuse(
                     "module.statement",
-                    "at module level only imports, functions, row classes and literals may stand",
+                    "at module level only imports, functions, dataclasses, row classes and literals may stand",
                     'Move it into the function. At the end of the file, `if __name__ == "__main__":` may call the '
                     "target without arguments.",
                     node,
@@ -324,8 +338,8 @@ class Module:
         ):
             refuse(
                 "unsupported.class",
-                "classes are outside the subset, but for row classes",
-                "Write `class UserRow(Row): email: str`, or use dicts and tuples.",
+                "classes are outside the subset, but for dataclasses and row classes",
+                "Write @dataclass above it, `class UserRow(Row): email: str`, or use dicts and tuples.",
                 node,
             )
         columns: list[Parameter] = []

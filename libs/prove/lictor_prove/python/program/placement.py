@@ -33,7 +33,9 @@ def check_placement(statement: ast.stmt, target: str) -> None:
                 refuse("unsupported.class", "classes are outside the subset", "Use a dict.", node)
             case ast.FunctionDef():
                 is_target = node is statement and node.name == target
-                if node.decorator_list and not is_target:
+                # Whoever reads the class says what to write instead of a decorated method.
+                is_method = isinstance(statement, ast.ClassDef) and node in statement.body
+                if node.decorator_list and not is_target and not is_method:
                     refuse(
                         "decorator.unknown",
                         "only the target may be decorated, and only with guarantees",

@@ -12,21 +12,29 @@ from typing import Final
 
 from lictor_ir.document import Binder
 from lictor_ir.provenance import made_of
-from lictor_ir.terms import TRUE, Term, apply, const, ite
-from lictor_ir.types import BOOL, INT, ListOf, Type
+from lictor_ir.terms import FALSE, TRUE, App, Result, Term, Var, apply, const, ite, substitute
+from lictor_ir.types import BOOL, INT, STR, ListOf, Type
 from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
-from lictor_prove.python.machine.loop_summaries import note_distinct, note_keys, one_of, sequence
+from lictor_prove.python.machine.loop_summaries import (
+    bound_of,
+    note_distinct,
+    note_keys,
+    one_of,
+    sequence,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import (
     as_sequence,
     choose,
     concatenated,
     merge,
+    merge_sequences,
     solid,
 )
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Appended,
+    Composite,
     ContainerItem,
     Content,
     ObjectV,
@@ -41,7 +49,7 @@ from lictor_prove.python.machine.symbolic_values import (
     renamed,
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
-from lictor_prove.python.operations.containers import hashable
+from lictor_prove.python.operations.containers import hashable, told_length
 from lictor_prove.python.operations.iterables import not_of, unchanged
 from lictor_prove.python.refusals import Raises, refuse, unmodelled
 
@@ -141,9 +149,9 @@ def shuffled(
     return SequenceV(size, index, item_at(held, place), TRUE)
 
 
-def made(machine: Machine, kind: str, held: SequenceV) -> Ref:
+def made(machine: Machine, kind: str, held: SequenceV, factory: SymbolicValue | None = None) -> Ref:
     """A new container with these items."""
-    ref = machine.make(kind, ())
+    ref = machine.make(kind, (), factory=factory)
     change(machine, ref, held)
     return ref
 
@@ -178,34 +186,44 @@ def append(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
 def extend(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`xs.extend(items)`, and `xs += items`."""
     not_of(machine, ref, args[0])
-    more = iterated(machine, args[0])
+    more = listed(machine, args[0])
     change(machine, ref, concatenated(opened(machine, ref), more))
     return NONE_VALUE
 
 
 def iterated(machine: Machine, value: SymbolicValue) -> SequenceV:
     """What a loop over the value sees."""
-    cases = machine.cases(value)
-    one = cases[0][1]
-    found: SequenceV | None = None
-    if len(cases) == 1:
-        found = sequence_of(machine, one)
-        if isinstance(one, TupleV):
-            found = opened(machine, machine.make_list(one.items))
-        elif isinstance(one, Ref):
-            kind = machine.content(one).kind
-            found = opened(machine, one)
-            if kind == "dict" and not isinstance(found.item, Unbound):
-                found = SequenceV(found.over, found.index, pair_part(found.item, 0), TRUE)
-            elif kind != "list" and not is_unknown(machine, one):
-                # The order of a set is nobody's.
-                found = shuffled(machine, found, "the order of a set", size=count(found))
+    (_, found), *others = [(guard, _iterated(machine, one)) for guard, one in machine.cases(value)]
+    for guard, other in others:
+        found = merge_sequences(guard, other, found)
+    return found
+
+
+def _iterated(machine: Machine, one: SymbolicValue) -> SequenceV:
+    found = sequence_of(machine, one)
+    if isinstance(one, TupleV):
+        found = opened(machine, machine.make_list(one.items))
+    elif isinstance(one, Ref):
+        content = machine.content(one)
+        found = opened(machine, one)
+        if content.is_dict and not isinstance(found.item, Unbound):
+            found = SequenceV(found.over, found.index, pair_part(found.item, 0), TRUE)
+        elif content.kind != "list" and not is_unknown(machine, one):
+            # The order of a set is nobody's.
+            found = shuffled(machine, found, "the order of a set", size=count(found))
     if found is None:
         unmodelled(
             "list.symbolic",
             "a container can't take these items: how many there are is not known",
             "Loop over them.",
         )
+    return found
+
+
+def listed(machine: Machine, value: SymbolicValue) -> SequenceV:
+    """What a list that is made of the value holds."""
+    found = iterated(machine, value)
+    told_length(machine, machine.cases(value)[0][1])
     return found
 
 
@@ -255,7 +273,7 @@ def copy(machine: Machine, ref: Ref, _: Args) -> SymbolicValue:
     kind, held = machine.content(ref).kind, opened(machine, ref)
     if kind == "set":
         held = shuffled(machine, held, "the order of a set", size=count(held))
-    return made(machine, kind, held)
+    return made(machine, kind, held, machine.factories.get(ref.id))
 
 
 def asked(type_: Type, name: str, *, raises: bool = False) -> Method:
@@ -298,12 +316,95 @@ def lookup(
         if default is None:
             raise Raises("KeyError", "the dict is empty")
         return default
+    place = place_of(machine, held, key)
+    if place is not None:
+        return pair_part(item_at(held, place), 1)
     pair = some_item(machine, held, why, [key], may_raise=default is None)
     value = pair_part(pair, 1)
     if default is None:
         return value
     there = unknown(machine, BOOL, "whether a dict has a key", flows(machine, ref, key)).term
     return merge(there, value, default)
+
+
+def entry_of(machine: Machine, ref: Ref, key: SymbolicValue) -> tuple[Term, SymbolicValue]:
+    """Whether a dict has the key, and its value if it does."""
+    held = opened(machine, ref)
+    hashable(machine, key)
+    if isinstance(held.item, Unbound):
+        return FALSE, held.item
+    place = place_of(machine, held, key)
+    if place is not None:
+        return TRUE, pair_part(item_at(held, place), 1)
+    there = unknown(machine, BOOL, "whether a dict has a key", flows(machine, ref, key)).term
+    pair = some_item(machine, held, "which value of a dict of unknown content is read", [key])
+    return there, pair_part(pair, 1)
+
+
+def place_of(machine: Machine, held: SequenceV, key: SymbolicValue) -> Term | None:
+    """The index at which a dict has the key, where a loop over its keys gave it; else None."""
+    if not isinstance(held.item, TupleV):
+        return None
+    place = _hole(held.item.items[0], key, held.index)
+    if place is None or not _is_inside(machine, place, held):
+        return None
+    return place
+
+
+def _hole(pattern: SymbolicValue, value: SymbolicValue, index: Var) -> Term | None:
+    """What the index has to be for the two to be the same."""
+    match pattern, value:
+        case TupleV(), TupleV() if len(pattern.items) == len(value.items):
+            pairs = zip(pattern.items, value.items, strict=True)
+            places = {_hole(one, other, index) for one, other in pairs}
+            return places.pop() if len(places) == 1 else None
+        case Sym(), Sym() if pattern.type == value.type and pattern.type in (INT, STR):
+            place = _aligned(pattern.term, value.term, index)
+            is_same = place is not None and substitute(pattern.term, {index: place}) is value.term
+            return place if is_same else None
+        case _:
+            return None
+
+
+def _aligned(pattern: Term, term: Term, index: Var) -> Term | None:
+    """What stands in a term where the index stands in another one."""
+    todo = [(pattern, term)]
+    while todo:
+        one, other = todo.pop()
+        if one is index:
+            return other
+        if type(one) is type(other):
+            todo += zip(_parts(one), _parts(other), strict=False)
+    return None
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    match term:
+        case App(args=parts) | Result(indices=parts):
+            return parts
+        case _:
+            return ()
+
+
+def _is_inside(machine: Machine, place: Term, held: SequenceV) -> bool:
+    """Whether it is certainly the index of an item."""
+    size = count(held)
+    over = {binder.over for binder in machine.binders}
+    if isinstance(place, Var):
+        loops = [binder.over for binder in machine.binders if binder.index is place]
+        return any(each in (size, held.over) or _is_cut(each, size) for each in loops)
+    some = apply("lt", const(0), size)
+    is_some = bool(over & {size, held.over}) or any(_is_cut(each, size) for each in over)
+    return bound_of(place) is size and (is_some or machine.decided(some) is True)
+
+
+def _is_cut(over: Term, size: Term) -> bool:
+    """Whether it is so many, or fewer where a loop is left before its end."""
+    match over:
+        case App(op="ite", args=(_, place, most)):
+            return most is size and bound_of(place) is size
+        case _:
+            return False
 
 
 def get(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
@@ -326,12 +427,12 @@ def one_key(machine: Machine, *items: SymbolicValue) -> None:
 def _are_one(machine: Machine, keys: Iterable[SymbolicValue]) -> bool:
     """Whether equal keys among these are certainly the same."""
     every = [one for key in keys for _, one in machine.cases(key)]
-    tuples = [one.items for one in every if isinstance(one, TupleV)]
+    composites = [one for one in every if isinstance(one, Composite)]
     numbers = {kind for one in every if (kind := kind_of(machine, one)) in NUMERIC}
     return len(numbers) < 2 and all(
         _are_one(machine, parts)
-        for size in {len(items) for items in tuples}
-        for parts in zip(*(items for items in tuples if len(items) == size), strict=True)
+        for shape in {one.shape for one in composites}
+        for parts in zip(*(one.items for one in composites if one.shape == shape), strict=True)
     )
 
 
@@ -362,7 +463,7 @@ def update_dict(machine: Machine, ref: Ref, args: Args) -> SymbolicValue:
     """`d.update(other)`."""
     cases = machine.cases(args[0])
     one = cases[0][1]
-    if len(cases) > 1 or not isinstance(one, Ref) or machine.content(one).kind != "dict":
+    if len(cases) > 1 or not isinstance(one, Ref) or not machine.content(one).is_dict:
         refuse("dict.update", "update takes a dict", "Set the keys one by one.")
     held = concatenated(opened(machine, ref), opened(machine, one))
     one_key(machine, held.item)
@@ -421,7 +522,7 @@ def of_sets(name: str) -> Method:
     return of
 
 
-METHODS: Final[dict[tuple[str, str], Method]] = {
+_OF_LISTS_DICTS_AND_SETS: Final[dict[tuple[str, str], Method]] = {
     ("list", "append"): append,
     ("list", "clear"): clear,
     ("list", "copy"): copy,
@@ -453,6 +554,15 @@ METHODS: Final[dict[tuple[str, str], Method]] = {
     ("set", "remove"): _of_item(reordered("remove", raises=True)),
     ("set", "union"): of_sets("union"),
     ("set", "update"): update,
+}
+METHODS: Final[dict[tuple[str, str], Method]] = {
+    **_OF_LISTS_DICTS_AND_SETS,
+    **{
+        (each, name): method
+        for (kind, name), method in _OF_LISTS_DICTS_AND_SETS.items()
+        for each in (Kind.DEFAULTDICT, Kind.COUNTER)
+        if kind == Kind.DICT
+    },
 }
 """What methods do to a container of unknown content; what is not here is refused."""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from lictor_ir.terms import TRUE, Const, Term, and_, apply, const, eq, ite
 from lictor_ir.types import BOOL, FLOAT, INT, STR
-from lictor_prove.python.kinds import NUMERIC, WHOLE, Kind, kind_of
+from lictor_prove.python.kinds import KEYED, NUMERIC, WHOLE, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
@@ -27,6 +27,7 @@ from lictor_prove.python.operations.containers import hashable
 from lictor_prove.python.operations.unknown.containers import (
     item_at,
     iterated,
+    listed,
     made,
     one_key,
     shuffled,
@@ -107,7 +108,7 @@ def ordered(
     machine: Machine, items: SymbolicValue, key: SymbolicValue | None, reverse: SymbolicValue
 ) -> SymbolicValue:
     """`sorted(items, key=…, reverse=…)`: the same items in an unknown order."""
-    held = iterated(machine, items)
+    held = listed(machine, items)
     if isinstance(held.item, Unbound):
         return machine.make("list", ())
     keys = ordered_by(machine, held, key, "sorted")
@@ -153,7 +154,7 @@ def some_holds(machine: Machine, items: SymbolicValue, name: str) -> SymbolicVal
     """`any(items)`, or `all`."""
     held = iterated(machine, items)
     if not isinstance(held.item, Unbound):
-        known = {Kind.ROW, Kind.NONE, Kind.STR, Kind.LIST, Kind.DICT, Kind.TUPLE, *NUMERIC}
+        known = {Kind.ROW, Kind.NONE, Kind.STR, Kind.LIST, *KEYED, Kind.TUPLE, *NUMERIC}
         if not kinds_of(machine, held.item) <= known:
             unmodelled(f"builtin.{name}", f"{name}() of these items is not supported", "Loop.")
     return unknown(machine, BOOL, f"{name}() of a list of unknown length", flows(machine, held))
@@ -194,13 +195,16 @@ def zipped(machine: Machine, columns: Sequence[SymbolicValue]) -> SymbolicValue:
 
 def _watched(machine: Machine, value: SymbolicValue) -> tuple[tuple[int, Content], ...]:
     """The objects that an iterator over the value reads while it is used."""
-    match machine.cases(value)[0][1]:
-        case Ref() as ref:
-            return ((ref.id, machine.stored(ref)),)
-        case SequenceV(watched=watched) | OnceV(watched=watched):
-            return watched
-        case _:
-            return ()
+    found: list[tuple[int, Content]] = []
+    for _, one in machine.cases(value):
+        match one:
+            case Ref():
+                found.append((one.id, machine.stored(one)))
+            case SequenceV(watched=watched) | OnceV(watched=watched):
+                found += watched
+            case _:
+                pass
+    return tuple(found)
 
 
 def part(held: SequenceV, first: Term, last: Term) -> SequenceV:

@@ -12,7 +12,17 @@ from itertools import product
 from typing import Final
 
 from lictor_ir.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
-from lictor_prove.python.kinds import NUMERIC, SETS, WHOLE, Group, Kind, kind_of, members
+from lictor_prove.python.kinds import (
+    DICTS,
+    KEYED,
+    NUMERIC,
+    SETS,
+    WHOLE,
+    Group,
+    Kind,
+    kind_of,
+    members,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import SymbolicValue, TupleV
 from lictor_prove.python.machine.unknown_values import flows, unknown
@@ -45,11 +55,13 @@ def modelled(
     exact: Callable[[], SymbolicValue],
 ) -> SymbolicValue:
     """What the exact model says, or a declared unknown where it does not apply and the table has the operation."""
+    if not machine.declares_unknowns:
+        return exact()
     mark, atoms = machine.mark(), len(machine.atoms)
     try:
         return exact()
     except Unmodelled as refusal:
-        if not machine.declares_unknowns or len(machine.atoms) != atoms:
+        if len(machine.atoms) != atoms:
             # What calls something is never left to a table.
             raise
         machine.go_back(mark)
@@ -124,6 +136,7 @@ _SHOWN: Final = (
     Kind.DICT,
     *SETS,
     Kind.RANGE,
+    Kind.INSTANCE,
 )
 """Kinds whose text nothing but Python decides."""
 _STRINGS: Final = ListOf(STR)
@@ -176,7 +189,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     **{
         name: (
             UnknownResult(((Kind.STR, Kind.NONE, Kind.BOOL, Kind.FLOAT),), STR),
-            UnknownResult((_SHOWN,), STR, may_raise=True),
+            UnknownResult(((*_SHOWN, Kind.DEFAULTDICT, Kind.COUNTER),), STR, may_raise=True),
         )
         for name in ("str()", "repr()")
     },
@@ -217,7 +230,7 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     ),
     "a slice": _row_of(STR, _TEXT, _BOUND, _BOUND, _BOUND, may_raise=True),
     "`in`": _row_of(
-        BOOL, (*_SHOWN, Kind.ROW), (Kind.LIST, Kind.TUPLE, Kind.DICT, *SETS, Kind.ITERATOR)
+        BOOL, (*_SHOWN, Kind.ROW), (Kind.LIST, Kind.TUPLE, *KEYED, *SETS, Kind.ITERATOR)
     ),
     "order": (
         UnknownResult((Kind.TUPLE, Kind.TUPLE), BOOL, may_raise=True),
@@ -227,8 +240,9 @@ RESULTS: Final[dict[str, tuple[UnknownResult, ...]]] = {
     "`==`": (
         UnknownResult((Kind.TUPLE, Kind.TUPLE), BOOL),
         UnknownResult((Kind.LIST, Kind.LIST), BOOL),
-        UnknownResult((Kind.DICT, Kind.DICT), BOOL),
+        UnknownResult((DICTS, DICTS), BOOL),
         UnknownResult((SETS, SETS), BOOL),
+        UnknownResult((Kind.INSTANCE, Kind.INSTANCE), BOOL),
     ),
 }
 """By the names that messages have for operations; methods with their owner first."""

@@ -46,9 +46,20 @@ def type_of(machine: Machine, value: SymbolicValue) -> Type:
     return found
 
 
+def check_passed(content: Content) -> None:
+    """Refuse to pass what reads like no dict: a defaultdict is changed by whoever reads it."""
+    if content.is_dict and content.kind != "dict":
+        refuse(
+            "argument.dict",
+            f"a {content.kind} can't be passed to a trusted function: reading it does more than reading a dict",
+            "Pass a dict: `dict(counts)`, and the same for those in it.",
+        )
+
+
 def _content_type(machine: Machine, content: Content) -> Type:
     held = as_sequence(content, machine.fresh_index())
     item = held.item
+    check_passed(content)
     if content.kind == "dict":
         pair = type_of(machine, item)
         if not isinstance(pair, TupleOf):
