@@ -13,7 +13,7 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.settings import DEFAULT, ProofSettings
-from lictor_prove.rehearsal.comparison import rehearse
+from lictor_prove.rehearsal.rounds import rehearse
 from lictor_prove.rehearsal.stage import Stage
 from lictor_prove.workers.process import spare_the_collector
 

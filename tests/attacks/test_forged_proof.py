@@ -36,7 +36,7 @@ from lictor_prove.certificate.creation import certified
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import Proof, prove
 from lictor_prove.proof.published_result import proof_result
-from lictor_prove.rehearsal.comparison import rehearse
+from lictor_prove.rehearsal.rounds import rehearse
 from lictor_run.rehearsal.local_stage import LocalStage
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.core.canonical_json import hash_bytes

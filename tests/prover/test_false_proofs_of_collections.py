@@ -18,7 +18,7 @@ from differential import PARAMETERS, desk
 
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.settings import ProofSettings
-from lictor_prove.rehearsal.comparison import rehearse
+from lictor_prove.rehearsal.rounds import rehearse
 from lictor_run.rehearsal.local_stage import LocalStage
 
 SEED = "5eed" * 8

@@ -20,6 +20,7 @@ from lictor_prove.proof.prover import document_of, prove
 from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.proof.submitted_documents import prove_bound
+from lictor_prove.rehearsal.plan import FIRST
 from lictor_schema.proofs.proof import ProofVerdict
 
 EFFECTS = """\
@@ -250,6 +251,20 @@ def test_answers_differ_where_promises_leave_them_free(layer: Layer) -> None:
     assert plan is not None
     rows = [str(run.answers[0].result) for run in plan.order.runs if run.answers]
     assert len(set(rows)) >= 5
+
+
+def test_long_lists_keep_what_is_promised_of_each_item(layer: Layer) -> None:
+    """Items that are alike are changed together: one after the other takes more changes than there may be."""
+    body = (
+        "for at, p in enumerate(some(45)):\n"
+        "    if p.email.title() and (at + 1) % 40 == 0:\n"
+        "        order(p.sku, p.stock)"
+    )
+    plan = proof_of(layer, body).plan
+    assert plan is not None
+    lists = [run.answers[0].result for run in plan.order.runs if run.fails_at is None]
+    assert {len(rows) for rows in lists} == {45}
+    assert len(set(map(str, lists))) >= FIRST
 
 
 REFUTED = {

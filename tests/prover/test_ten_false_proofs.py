@@ -18,8 +18,9 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.settings import ProofSettings
-from lictor_prove.rehearsal.comparison import DIFFERS, rehearse
+from lictor_prove.rehearsal.comparison import DIFFERS
 from lictor_prove.rehearsal.outline import outline_of
+from lictor_prove.rehearsal.rounds import rehearse
 from lictor_run.rehearsal.local_stage import LocalStage
 
 HERE = Path(__file__).parent / "ten_programs"

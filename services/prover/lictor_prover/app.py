@@ -32,9 +32,8 @@ from lictor_prove.fingerprint import fingerprint
 from lictor_prove.layers.installed import InstalledLayers, installed_layers
 from lictor_prove.proof.result import Progress, Proof, rejected
 from lictor_prove.proof.settings import ProofSettings
-from lictor_prove.rehearsal.comparison import rehearsed
-from lictor_prove.rehearsal.orders import Observation
 from lictor_prove.rehearsal.plan import SEED_BYTES
+from lictor_prove.rehearsal.rounds import Rounds
 from lictor_prove.workers.pool import Job, Pool
 from lictor_prover import __version__
 from lictor_prover.answer_cache import AnswerCache, ForgedAnswer
@@ -169,22 +168,22 @@ class Prover:
         await self._answers.keep(submission, result, key)
         return result
 
-    async def _seen(self, verdict: "asyncio.Future[Proof]") -> tuple[Observation, float]:
-        """What Python does with a program as soon as it is proved, and how many milliseconds that took."""
-        proof = await verdict
-        if proof.verdict is not ProofVerdict.PROVED or proof.plan is None:
-            return Observation(()), 0.0
-        begun = time.monotonic()
-        seen = await self._stage.perform(proof.plan.order)
-        return seen, (time.monotonic() - begun) * 1000
+    async def _seen(self, verdict: "asyncio.Future[Proof]") -> Rounds:
+        """What Python does with a program, as soon as there is a verdict about it."""
+        rounds = Rounds(await verdict)
+        while rounds.order is not None:
+            begun = time.monotonic()
+            seen = await self._stage.perform(rounds.order)
+            await asyncio.to_thread(rounds.see, seen, ms=(time.monotonic() - begun) * 1000)
+        return rounds
 
     async def _rehearsed(
-        self, proof: Proof, submission: ProgramSubmission, seen: Observation, ms: float
+        self, proof: Proof, submission: ProgramSubmission, rounds: Rounds
     ) -> Proof:
-        """What is proved, compared with what Python does; nobody has seen the verdict yet."""
+        """The proof after what Python did was compared with it; nobody has seen the verdict yet."""
+        compared = rounds.result(proof)
         if proof.verdict is not ProofVerdict.PROVED:
-            return proof
-        compared = await asyncio.to_thread(rehearsed, proof, seen, ms=ms)
+            return compared
         if compared.verdict is not ProofVerdict.PROVED:
             self._differences += 1
             self._tell_differences(self._differences)
@@ -257,7 +256,7 @@ class Prover:
             while not (await asyncio.wait([proving], timeout=_TELL_EVERY_S))[0]:
                 await self._tell(submission, latest, time.monotonic() - begun)
             proof = proving.result()
-            return await self._rehearsed(proof, submission, *await seeing)
+            return await self._rehearsed(proof, submission, await seeing)
         finally:
             ticket.cancel()
             seeing.cancel()

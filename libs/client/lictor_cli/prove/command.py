@@ -264,8 +264,8 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
         from lictor_prove.proof.result import rejected
         from lictor_prove.proof.settings import DEFAULT, ProofSettings
         from lictor_prove.proof.submitted_documents import prove_alone, prove_bound, read_document
-        from lictor_prove.rehearsal.comparison import rehearse
         from lictor_prove.rehearsal.plan import SEED_BYTES
+        from lictor_prove.rehearsal.rounds import rehearse
         from lictor_prove.workers.limited_proof import prove_limited
     except ModuleNotFoundError as error:
         raise LictorError(

@@ -65,7 +65,7 @@ class Following:
         """Ways that were looked at so far."""
         self._is_cut = False
         """Whether ways were given up because there were too many."""
-        self._has_open = False
+        self.has_open = False
         """Whether ways were given up because nobody can say how they go on."""
         self._all: list[tuple[PossibleRun, int]] | None = None
         """All ways, and how many calls were made in each, when the first were given up, or the program was done."""
@@ -97,7 +97,7 @@ class Following:
                 self._is_cut = True
                 break
         self._ways = fits
-        if self._all is None and (self._is_cut or self._has_open):
+        if self._all is None and (self._is_cut or self.has_open):
             self._all, self._is_whole = before, False
         if not fits:
             raise self._parted(told)
@@ -214,7 +214,7 @@ class Following:
                 forks = way.advance()
             except UnspecifiedError as error:
                 told.append(f"what comes next is left open: {error}")
-                self._has_open = True
+                self.has_open = True
                 continue
             if forks is None:
                 yield way

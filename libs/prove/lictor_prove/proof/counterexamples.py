@@ -26,9 +26,11 @@ from lictor_ir.evaluation import (
 from lictor_ir.evaluation.steps import each_iteration
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.goals import Goal, GoalKind, Strength
+from lictor_ir.goals.contract_strength import strength
 from lictor_ir.solver.answers import Filled, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
+from lictor_ir.values import Value
 from lictor_prove.proof.kept_answers import kept_results
 from lictor_prove.proof.result import Counterexample, Happening
 
@@ -37,6 +39,9 @@ MAX_TOLD: Final = 40
 MAX_TEXT: Final = 120
 MAX_STEPS: Final = 100_000
 """Calls and iterations of a run that is tried; one that is longer is not tried to its end."""
+
+
+_FAILS: Final = "nothing: the call fails"
 
 
 class Candidate:
@@ -121,26 +126,38 @@ class Candidate:
         return evaluation.holds(obligation.guard) and evaluation.is_false(obligation.formula)
 
     def _told(self, summary: str, steps: tuple[Step, ...], offending: set[int]) -> Counterexample:
-        chosen = [step for step in steps if not offending or step.number <= max(offending)]
-        path = _in_rows(_happening(step, offending) for step in chosen)
-        told = path
-        if len(path) > MAX_TOLD:
-            ends = {*range(MAX_TOLD // 2), *range(len(path) - MAX_TOLD // 2, len(path))}
-            told = [each for at, each in enumerate(path) if at in ends or each.offending]
-        results = [
-            (f"{step.effect} ({step.atom.id})", value_text(step.result))
-            for step in chosen
-            if step.result is not None
-        ]
-        return Counterexample(
-            summary,
-            tuple((name, value_text(value)) for name, value in sorted(self._filled.inputs.items()))[
-                :MAX_TOLD
-            ],
-            tuple(results[:MAX_TOLD]),
-            tuple(told),
-            sum(each.times for each in path) - sum(each.times for each in told),
-        )
+        return _counterexample(summary, self._filled.inputs, steps, offending)
+
+
+def told_run(summary: str, part: Contract, trace: Trace) -> Counterexample:
+    """A run that breaks a part of a contract, as a counterexample."""
+    about = {step.number for step in trace.steps}
+    at_end = strength(part) is Strength.ON_COMPLETION
+    offending = set[int]() if at_end else _first_offending(part, trace, about)
+    return _counterexample(summary, trace.inputs, trace.steps, offending)
+
+
+def _counterexample(
+    summary: str, inputs: Mapping[str, Value], steps: tuple[Step, ...], offending: set[int]
+) -> Counterexample:
+    chosen = [step for step in steps if not offending or step.number <= max(offending)]
+    path = _in_rows(_happening(step, offending) for step in chosen)
+    told = path
+    if len(path) > MAX_TOLD:
+        ends = {*range(MAX_TOLD // 2), *range(len(path) - MAX_TOLD // 2, len(path))}
+        told = [each for at, each in enumerate(path) if at in ends or each.offending]
+    results = [
+        (f"{step.effect} ({step.atom.id})", _FAILS if step.atom.fails else value_text(step.result))
+        for step in chosen
+        if step.result is not None
+    ]
+    return Counterexample(
+        summary,
+        tuple((name, value_text(value)) for name, value in sorted(inputs.items()))[:MAX_TOLD],
+        tuple(results[:MAX_TOLD]),
+        tuple(told),
+        sum(each.times for each in path) - sum(each.times for each in told),
+    )
 
 
 def _happening(step: Step, offending: set[int]) -> Happening:
@@ -166,7 +183,13 @@ def _part(contract: Contract, goal_id: str) -> Contract:
 def _offending(contract: Contract, trace: Trace, goal: Goal) -> set[int]:
     """The call with which it breaks; for what only counts at the end, the calls that it is about."""
     about = {step.number for step in trace.steps if step.atom.id in goal.atoms}
-    if goal.strength is Strength.ON_COMPLETION or len(trace.steps) > 5 * MAX_TOLD:
+    if goal.strength is Strength.ON_COMPLETION:
+        return set(sorted(about)[:MAX_TOLD])
+    return _first_offending(contract, trace, about)
+
+
+def _first_offending(contract: Contract, trace: Trace, about: set[int]) -> set[int]:
+    if len(trace.steps) > 5 * MAX_TOLD:
         return set(sorted(about)[:MAX_TOLD])
     for length in range(1, len(trace.steps) + 1):
         try:

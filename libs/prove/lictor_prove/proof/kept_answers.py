@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import cycle, islice
 from random import Random
 from typing import Any, Final, cast
 
@@ -30,6 +31,12 @@ MAX_CHANGES: Final = 60
 """Of one answer."""
 MAX_ITEMS: Final = 60
 """Longer lists make no run that a person reads, and take long to look through."""
+TOGETHER: Final = 0.8
+"""How often items that are alike are changed together: one after the other takes too many changes, and items that must
+not be alike never come apart otherwise."""
+
+NEW: Final = 3
+"""Items that differ, of those that make a list longer."""
 
 Draw = Callable[[Type], Value]
 Path = Sequence[int | str]
@@ -127,12 +134,14 @@ class PromisedAnswers:
         own = len(self._around)
         at = [inside.value(index) for index in found.indices[own:]]
         path = [at.pop(0) if step == "[]" else step for step in steps]
+        together = "[]" in steps and random.random() < TOGETHER
         if path[-1:] == [LENGTH]:
             over = cast(Any, term).args[0]
             sizes = self._named(term.type, steps, inside) or [0, 1, 2, 3]
             size = min(max(0, random.choice(sizes)), MAX_ITEMS)
             return _with(value, path[:-1], lambda held: _sized(held, size, over.type, draw))
-        return _with(value, path, lambda held: self._other(held, term, steps, inside, draw, random))
+        other = self._other(_part(value, path), term, steps, inside, draw, random)
+        return _with(value, path, lambda _: other, together=together)
 
     def _other(
         self,
@@ -176,23 +185,51 @@ def _seen(terms: Sequence[Term], evaluation: Evaluation) -> list[Any]:
     return values
 
 
-def _with(value: Any, path: Path, change: Callable[[Any], Value]) -> Value:
-    """The value with the part at the end of the path changed."""
+def _part(value: Any, path: Path) -> Any:
+    """The part at the end of the path."""
+    for step in path:
+        value = value.columns[str(step)] if isinstance(value, RowValue) else value[step]
+    return value
+
+
+def _with(
+    value: Any, path: Path, change: Callable[[Any], Value], *, together: bool = False
+) -> Value:
+    """The value with the part at the end of the path changed; `together`: in all items that are alike in it."""
     if not path:
         return change(value)
     first, *rest = path
     if isinstance(value, RowValue):
         column = str(first)
-        return RowValue(
-            value.schema, {**value.columns, column: _with(value.columns[column], rest, change)}
-        )
+        changed = _with(value.columns[column], rest, change, together=together)
+        return RowValue(value.schema, {**value.columns, column: changed})
     items = list(value)
-    items[cast(int, first)] = _with(items[cast(int, first)], rest, change)
+    changing = {cast(int, first)}
+    if together:
+        before = _part(items[cast(int, first)], rest)
+        changing |= {
+            at for at, item in enumerate(items) if _is_alike(_part_or_none(item, rest), before)
+        }
+    for at in changing:
+        items[at] = _with(items[at], rest, change, together=together)
     return items
 
 
+def _part_or_none(value: Any, path: Path) -> Any:
+    """The part at the end of the path; None where lists inside are too short for it."""
+    try:
+        return _part(value, path)
+    except IndexError:
+        return None
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and one == other)
+
+
 def _sized(held: Any, size: int, type_: Type, draw: Draw) -> Value:
-    """The list with so many items: those that it has, then new ones."""
+    """The list with so many items: those that it has, then new ones. Many are alike, to be changed together."""
     assert isinstance(type_, ListOf)
     items = list(held)[:size]
-    return [*items, *(draw(type_.item) for _ in range(size - len(items)))]
+    missing = size - len(items)
+    return [*items, *islice(cycle([draw(type_.item) for _ in range(min(missing, NEW))]), missing)]

@@ -130,7 +130,9 @@ def prove(
         cannot_run=why_not_run(document),
         python=this_python(),
     )
-    if whole.verdict is not ProofVerdict.PROVED:
+    undecided = any(each.verdict is ProofVerdict.UNKNOWN for each in whole.guarantees)
+    is_open = whole.verdict is ProofVerdict.UNKNOWN and undecided
+    if whole.verdict is not ProofVerdict.PROVED and not is_open:
         return whole
     # Late, like the front-end: a document has no program that could be rehearsed.
     from lictor_prove.rehearsal.proof_plan import with_plan

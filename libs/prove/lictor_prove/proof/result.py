@@ -201,7 +201,8 @@ class Proof:
     cannot_run: Reason | None = None
     """Why no runner will run the program, whatever was proved."""
     plan: Plan | None = None
-    """What has to be rehearsed of what is proved; None when it was, or can't be."""
+    """What has to be rehearsed of what is proved; None when it was, or can't be. Of what is undecided, the runs in
+    which a counterexample is looked for."""
     rehearsal: Rehearsal | None = None
     """How it was rehearsed; None unless it is proved."""
     python: str = ""

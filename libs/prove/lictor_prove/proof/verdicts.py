@@ -45,7 +45,7 @@ def results_of(
         )
         guarantees.append(result)
         if result.verdict is not ProofVerdict.PROVED:
-            reasons.append(_guarantee_reason(document, at, result))
+            reasons.append(guarantee_reason(document, at, result))
     return tuple(guarantees), tuple(obligations), tuple(reasons)
 
 
@@ -129,7 +129,8 @@ _REMEDIES: Final = {
 }
 
 
-def _guarantee_reason(document: Document, at: int, result: GuaranteeResult) -> Reason:
+def guarantee_reason(document: Document, at: int, result: GuaranteeResult) -> Reason:
+    """Why a program with this guarantee, which is not proved, is not proved."""
     span = document.guarantees[at].span
     line, column = (span.line, span.column) if span is not None else (None, None)
     if result.verdict is ProofVerdict.REFUTED:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
-from lictor_ir.document import Document
+from lictor_ir.document import Document, Parameter
 from lictor_ir.solver.answers import Filled, SolverModel, result_types
 from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import (
@@ -33,7 +33,8 @@ from lictor_ir.types import (
 from lictor_ir.values import EnumValue, RowValue, Value
 from lictor_prove.proof.kept_answers import kept_results, promised_answers
 from lictor_prove.rehearsal.orders import Answer
-from lictor_prove.rehearsal.sample_texts import SampleText
+from lictor_prove.rehearsal.sample_texts import NumberText, SampleText
+from lictor_prove.rehearsal.varied_texts import is_day, varied
 from lictor_prove.written_values import written
 
 MORE: Final = 4
@@ -45,6 +46,8 @@ _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -
 _SIZES: Final = (0, 1, 1, 2, 3)
 MAX_SIZE: Final = 60
 """Of a list whose length a program compares with a number."""
+NUMBERS: Final = 0.4
+"""How often a text is a number, in programs that read some."""
 MAX_MADE: Final = 12
 """Rows that are made of another one and a text of the program."""
 _FEW: Final = (0, 1, -1, 2, 3, 7)
@@ -86,6 +89,7 @@ class ValuePool:
         self.document = document
         written = tuple(written)
         self.samples = [each.text for each in written if isinstance(each, SampleText)]
+        self._reads_numbers = any(isinstance(each, NumberText) for each in written)
         self.types: Mapping[str, Type] = result_types(document)
         self.promised = promised_answers(document)
         self.unknowns: Mapping[str, Type] = {each.id: each.type for each in document.unknowns}
@@ -108,12 +112,17 @@ class ValuePool:
         """Texts of the program, of which others are made where unknowns decide what becomes of them."""
         self._marks = [each for each in self._written if each in _MARKS]
         counts = (value for _, value in constants if type(value) is int)
-        self._many = [each + 1 for each in counts if 1 < each < MAX_SIZE] or [2]
+        self.many = [each + 1 for each in counts if 1 < each < MAX_SIZE] or [2]
+        """Items in lists that are longer than a program counts to."""
         loops = (binder for atom in document.atoms for binder in atom.binders)
         self._few = any(binder.over.type == INT for binder in loops)
         self._ints += _FEW if self._few else _INTS
         self._floats += _FLOATS
         self._texts += _TEXTS
+
+    def columns(self, schema: str) -> Sequence[Parameter]:
+        """The columns of a row class that the document reads."""
+        return self._schemas.get(schema, ())
 
     def plain(self, type_: Type, corner: Corner) -> Value:
         """The value of a type in one corner of all values."""
@@ -123,7 +132,7 @@ class ValuePool:
             case OptionalOf(item):
                 return self.plain(item, corner) if corner.size else None
             case RowOf(schema):
-                columns = self._schemas.get(schema, ())
+                columns = self.columns(schema)
                 return RowValue(
                     schema, {each.name: self.plain(each.type, corner) for each in columns}
                 )
@@ -169,7 +178,7 @@ class ValuePool:
                 is_there = random.random() < 0.7
                 return self.drawn(item, random, seen, aims) if is_there else None
             case RowOf(schema):
-                columns = self._schemas.get(schema, ())
+                columns = self.columns(schema)
                 return RowValue(
                     schema,
                     {each.name: self.drawn(each.type, random, seen, aims) for each in columns},
@@ -190,7 +199,7 @@ class ValuePool:
             case _:
                 return self._scalar(type_, random, seen, aims)
 
-    def _scalar(self, type_: Type, random: Random, seen: Sequence[Any], aims: Aims) -> Value:
+    def _scalar(self, type_: Type, random: Random, seen: Sequence[Any], aims: Aims) -> Any:
         if type_ == BOOL:
             return random.random() < 0.5
         kinds: Mapping[Type, type] = {INT: int, FLOAT: float, STR: str}
@@ -200,7 +209,17 @@ class ValuePool:
         samples = aims.get(SampleText) if kind is str else None
         if samples and random.random() < 0.85:
             # Programs read several in a row, and a single one that they can't read ends the run.
-            return random.choice(samples)
+            sample = self._day(random, seen) or random.choice(samples)
+            if random.random() < 0.5:
+                return sample
+            return varied(
+                sample,
+                lambda: self._scalar(INT, random, seen, aims),
+                lambda: random.choice(aims.get(str, _TEXTS)),
+                random,
+            )
+        if kind is str and self._reads_numbers and random.random() < NUMBERS:
+            return str(self._scalar(INT, random, seen, aims))
         if kind is str and self.unknowns and random.random() < (0.4 if self._marks else 0.1):
             return self._lines(random, seen, aims)
         aimed = aims.get(kind)
@@ -212,14 +231,21 @@ class ValuePool:
         pool: Sequence[Value] = {int: self._ints, float: self._floats, str: self._texts}[kind]
         return random.choice(pool)
 
+    def _day(self, random: Random, seen: Sequence[Any]) -> str | None:
+        """A day that was seen in the run: programs compare days with that of today."""
+        if random.random() < 0.5:
+            return None
+        days = [each for each in seen if type(each) is str and is_day(each)]
+        return random.choice(days) if days else None
+
     def _alike(self, item: Type, random: Random, seen: Sequence[Any], aims: Aims) -> list[Value]:
         """Items that are alike in what conditions read, more than a program counts to; and some made of one of them."""
         first = self.drawn(item, random, seen, aims)
-        sizes = (1, 2, 3) if random.random() < 0.5 else self._many
+        sizes = (1, 2, 3) if random.random() < 0.5 else self.many
         items: list[Value] = [first for _ in range(random.choice(sizes))]
         if not isinstance(first, RowValue) or not isinstance(item, RowOf):
             return items
-        columns = self._schemas.get(item.schema, ())
+        columns = self.columns(item.schema)
         varied = [each for each in columns if random.random() < 0.3]
         rows: list[Value] = [first]
         for _ in items[1:]:

@@ -5,8 +5,6 @@ One difference and nothing is proved: the model of Python that the proof rests o
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Final, cast
@@ -23,7 +21,6 @@ from lictor_prove.rehearsal.orders import (
     PlannedRun,
 )
 from lictor_prove.rehearsal.plan import LEAST, Plan, PredictedRun
-from lictor_prove.rehearsal.stage import Stage
 from lictor_prove.written_values import Json, same, shortened
 from lictor_schema.proofs.proof import ProofVerdict
 
@@ -35,70 +32,133 @@ MAX_LOOKED_AT: Final = 5_000
 """Ways that the runs of one rehearsal are followed in, where unknowns decide: a verdict must not wait for more."""
 _TOO_MANY: Final = "declared unknowns leave too many ways to follow in the others"
 _REMEDY: Final = "report this program: the prover and Python disagree about it; it must not run"
+_NOT_FORESEEN: Final = PredictedRun((), frozenset(), frozenset(), is_guess=True)
+"""Of a run that was not planned beforehand."""
 _NO_ERRORS: Final = ("MemoryError", "RecursionError", "ValueError: Exceeds the limit (")
 """What ends a run early and is no error of the program (docs/python-subset.md)."""
 
 
-def rehearse(proof: Proof, stage: Stage) -> Proof:
-    """The proof after its rehearsal; as it is, where there is nothing to rehearse."""
-    if proof.verdict is not ProofVerdict.PROVED or proof.rehearsal is not None:
-        return proof
-    begun = time.perf_counter()
-    order = None if proof.plan is None else proof.plan.order
-    observation = stage.perform(order) if order is not None and order.runs else Observation(())
-    return rehearsed(proof, observation, ms=(time.perf_counter() - begun) * 1000)
+class Comparison:
+    """What was observed of one program so far, held against its plan."""
 
+    def __init__(self, proof: Proof, plan: Plan) -> None:
+        self._proof = proof
+        self._plan = plan
+        self._observation = Observation(())
+        self._compared: list[PredictedRun] = []
+        self._outcomes = frozenset[int]()
+        self._ended = 0
+        """Planned runs that were compared."""
+        self._whole = 0
+        """Of all that were compared, those in which no call was told to fail."""
+        self._outside = 0
+        self._looked_at = 0
+        self._too_many = ""
+        self._difference = (
+            plan.contradiction and f"the prover contradicts itself: {plan.contradiction}"
+        )
 
-def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Proof:
-    """The proof with what was observed: `unknown` if Python does anything else than the document says."""
-    if proof.verdict is not ProofVerdict.PROVED or proof.rehearsal is not None:
-        return proof
-    begun = time.perf_counter()
-    plan = proof.plan
-    if plan is None:
-        return not_rehearsed(proof, "nothing was planned")
-    if observation.runs and observation.python != proof.python:
-        # What another Python does shows nothing about this one, neither for the proof nor against it.
-        observation = replace(observation, runs=(), refused=_other_python(proof, observation))
-    difference = plan.contradiction and f"the prover contradicts itself: {plan.contradiction}"
-    compared: list[PredictedRun] = []
-    outside = looked_at = whole = 0
-    too_many = ""
-    outcomes = frozenset[int]()
-    for number, (planned, predicted, observed) in enumerate(
-        zip(plan.order.runs, plan.predicted, observation.runs, strict=False), 1
-    ):
-        if difference:
-            break
-        if predicted.is_guess:
-            most = MAX_LOOKED_AT - looked_at
-            run = _followed(proof, plan, number, planned, predicted, observed, most)
-            difference = run.difference
-            looked_at += run.looked_at
-            too_many = too_many or (_TOO_MANY if run.is_open else "")
-            if run.is_outside:
-                outside += 1
-            elif not _is_cut(observed) and not run.is_open:
-                reached = _as_reached(plan, predicted, run, outcomes)
-                compared.append(reached)
-                whole += planned.fails_at is None
-                outcomes |= reached.outcomes
-            continue
-        difference = _difference(number, planned, predicted, observed, plan.order.outline)
-        if not _is_cut(observed):
-            compared.append(predicted)
-    timings = replace(
-        proof.timings,
-        rehearse_ms=proof.timings.rehearse_ms + ms + (time.perf_counter() - begun) * 1000,
-    )
-    if difference:
-        return _distrusted(replace(proof, timings=timings), difference)
-    return replace(
-        proof,
-        plan=None,
-        timings=timings,
-        rehearsal=_rehearsal(plan, compared, whole, observation, outside, too_many),
-    )
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to be found out."""
+        return bool(self._difference or self._observation.refused)
+
+    @property
+    def missing(self) -> set[int]:
+        """The call sites that no run reached and that may be reachable, by their numbers."""
+        sites = frozenset[int]().union(*(each.sites for each in self._compared))
+        return set(range(len(self._plan.sites))) - sites - self._plan.sites_unreachable
+
+    def see(self, observation: Observation) -> list[tuple[PlannedRun, ObservedRun, FollowedRun]]:
+        """Compare the planned runs; those in which unknowns decide, with the runs of the document that they are."""
+        proof, plan = self._proof, self._plan
+        if observation.runs and observation.python != proof.python:
+            # What another Python does shows nothing about this one, neither for the proof nor against it.
+            observation = replace(observation, runs=(), refused=_other_python(proof, observation))
+        self._observation = observation
+        found: list[tuple[PlannedRun, ObservedRun, FollowedRun]] = []
+        for number, (planned, predicted, observed) in enumerate(
+            zip(plan.order.runs, plan.predicted, observation.runs, strict=False), 1
+        ):
+            if self._difference:
+                break
+            if predicted.is_guess:
+                most = MAX_LOOKED_AT - self._looked_at
+                run = _followed(proof, plan, number, planned, predicted, observed, most)
+                self._difference = run.difference
+                self._looked_at += run.looked_at
+                self._too_many = self._too_many or (_TOO_MANY if run.is_open else "")
+                found.append((planned, observed, run))
+                if run.is_outside:
+                    self._outside += 1
+                elif not _is_cut(observed) and not run.is_open:
+                    self._ended += 1
+                    self._add(planned, predicted, run)
+                continue
+            self._difference = _difference(number, planned, predicted, observed, plan.order.outline)
+            if not _is_cut(observed):
+                self._ended += 1
+                self._compared.append(predicted)
+        return found
+
+    def see_more(self, planned: PlannedRun, observed: ObservedRun, run: FollowedRun) -> None:
+        """A run that was not planned beforehand, and was followed."""
+        if run.difference:
+            number = len(self._compared) + 1
+            self._difference = _with_traces(
+                run.difference, number, planned, _NOT_FORESEEN, observed
+            )
+        elif not (run.is_outside or run.is_open or _is_cut(observed)):
+            self._add(planned, _NOT_FORESEEN, run)
+
+    def _add(self, planned: PlannedRun, predicted: PredictedRun, run: FollowedRun) -> None:
+        reached = _as_reached(self._plan, predicted, run, self._outcomes)
+        self._compared.append(reached)
+        self._outcomes |= reached.outcomes
+        self._whole += planned.fails_at is None
+
+    def result(self, proof: Proof, ms: float) -> Proof:
+        """The proof with all of it; `ms`: how long that took."""
+        timings = replace(proof.timings, rehearse_ms=proof.timings.rehearse_ms + ms)
+        if self._difference:
+            return _distrusted(replace(proof, timings=timings), self._difference)
+        return replace(proof, plan=None, timings=timings, rehearsal=self._rehearsal())
+
+    def _rehearsal(self) -> Rehearsal:
+        plan, observation, compared = self._plan, self._observation, self._compared
+        limit = _first_limit(observation) or (self._too_many and f": {self._too_many}")
+        sites = frozenset[int]().union(*(each.sites for each in compared))
+        outcomes = frozenset[int]().union(*(each.outcomes for each in compared))
+        refused = observation.refused
+        if not refused and not plan.predicted:
+            refused = (
+                "no values were found with which it runs and trusted calls keep their promises"
+            )
+        elif not refused and plan.too_few:
+            refused = plan.too_few
+        elif not refused and not compared:
+            refused = f"no run came to its end{limit}"
+        elif not refused and self._outside and self._whole < min(LEAST, plan.whole_runs):
+            refused = f"in only {self._whole} of {plan.whole_runs} runs, trusted calls kept their promises"
+        elif not refused and (missing := self.missing):
+            lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
+            refused = f"no run reached the call in line {lines}"
+        elif not refused and self._ended + self._outside < len(plan.predicted):
+            # What would have come is not known, and a program can arrange that it is just what differs.
+            ended = f"{self._ended} of {len(plan.predicted)}"
+            refused = f"only {ended} runs came to their end{limit}"
+        return Rehearsal(
+            runs=len(compared),
+            sites=len(plan.sites),
+            sites_reached=len(sites),
+            sites_unreachable=len(plan.sites_unreachable),
+            outcomes=plan.outcomes,
+            outcomes_reached=len(outcomes),
+            outcomes_unreachable=plan.outcomes_unreachable,
+            refused=refused,
+            seed=plan.seed,
+            python=observation.python,
+        )
 
 
 def not_rehearsed(proof: Proof, why: str) -> Proof:
@@ -120,9 +180,19 @@ def _followed(
     run = followed(proof.ir.document, planned, observed, plan.raising, plan.site_of, most=most)
     if not run.difference:
         return run
+    told = _with_traces(run.difference, number, planned, predicted, observed)
+    return replace(run, difference=told)
+
+
+def _with_traces(
+    difference: str,
+    number: int,
+    planned: PlannedRun,
+    predicted: PredictedRun,
+    observed: ObservedRun,
+) -> str:
     ends = "completed" if planned.fails_at is None else "failed"
-    told = _told(number, len(observed.calls), planned, predicted, observed, ends)
-    return replace(run, difference=f"{run.difference}\n{told}")
+    return f"{difference}\n{_told(number, len(observed.calls), planned, predicted, observed, ends)}"
 
 
 def _as_reached(
@@ -133,51 +203,6 @@ def _as_reached(
         predicted,
         sites=run.sites,
         outcomes=plan.outcome_points.taken(run.traces, outcomes),
-    )
-
-
-def _rehearsal(
-    plan: Plan,
-    compared: Sequence[PredictedRun],
-    whole: int,
-    observation: Observation,
-    outside: int,
-    too_many: str,
-) -> Rehearsal:
-    """What was rehearsed; `whole`: how many of the runs that were compared came to their end.
-
-    `outside`: in how many a trusted call broke its promise.
-    """
-    limit = _first_limit(observation) or (too_many and f": {too_many}")
-    sites = frozenset[int]().union(*(each.sites for each in compared))
-    outcomes = frozenset[int]().union(*(each.outcomes for each in compared))
-    missing = set(range(len(plan.sites))) - sites - plan.sites_unreachable
-    refused = observation.refused
-    if not refused and not plan.predicted:
-        refused = "no values were found with which it runs and trusted calls keep their promises"
-    elif not refused and plan.too_few:
-        refused = plan.too_few
-    elif not refused and not compared:
-        refused = f"no run came to its end{limit}"
-    elif not refused and outside and whole < min(LEAST, plan.whole_runs):
-        refused = f"in only {whole} of {plan.whole_runs} runs, trusted calls kept their promises"
-    elif not refused and missing:
-        lines = ", ".join(list(dict.fromkeys(plan.sites[at] for at in sorted(missing)))[:10])
-        refused = f"no run reached the call in line {lines}"
-    elif not refused and len(compared) + outside < len(plan.predicted):
-        # What would have come is not known, and a program can arrange that it is just what differs.
-        refused = f"only {len(compared)} of {len(plan.predicted)} runs came to their end{limit}"
-    return Rehearsal(
-        runs=len(compared),
-        sites=len(plan.sites),
-        sites_reached=len(sites),
-        sites_unreachable=len(plan.sites_unreachable),
-        outcomes=plan.outcomes,
-        outcomes_reached=len(outcomes),
-        outcomes_unreachable=plan.outcomes_unreachable,
-        refused=refused,
-        seed=plan.seed,
-        python=observation.python,
     )
 
 

@@ -38,6 +38,10 @@ class FollowedRun:
     """Whether there are more ways than were followed, and none of those fits: then nothing is compared."""
     looked_at: int = 0
     """Ways that were looked at."""
+    is_certain: bool = False
+    """Whether it came to its end, and no way was given up because nobody can say how it goes on."""
+    ways: Sequence[Trace] = ()
+    """Some of the runs of the document that it may have been, as far as it went; all make the calls of Python."""
     traces: Sequence[Trace] = ()
     """The runs of the document that it may have been, all of them; none where there are too many."""
 
@@ -77,10 +81,11 @@ def followed(
     site_of: Mapping[str, int],
     *,
     most: int,
+    monitored: bool = True,
 ) -> FollowedRun:
     """Whether a run is one of its document; `most`: ways that are looked at until it is left open.
 
-    `site_of`: the number of the site that each atom stands at.
+    `site_of`: the number of the site that each atom stands at. `monitored`: it must keep the guarantees, call by call.
     """
     types = {
         (effect.name, each.name): each.type
@@ -90,14 +95,19 @@ def followed(
     try:
         inputs = {name: ir_value(value) for name, value in planned.inputs.items()}
         calls = [_GivenCall.of(each, types) for each in observed.calls]
-        following = Following(document, inputs, monitored=True, most=most)
+        following = Following(document, inputs, monitored=monitored, most=most)
     except DifferenceError as difference:
         return FollowedRun(str(difference))
     run = _followed(following, planned, calls, observed, raising)
     if not (run.difference or run.is_outside or run.is_open):
         sites = _certain_sites(following, CallMakers(document, inputs), calls, site_of)
         run = replace(run, sites=sites, traces=following.certain_traces)
-    return replace(run, looked_at=following.looked_at)
+    return replace(
+        run,
+        looked_at=following.looked_at,
+        is_certain=observed.ended == "completed" and not following.has_open,
+        ways=following.traces,
+    )
 
 
 def _certain_sites(

@@ -44,7 +44,7 @@ from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.outcome_points import OutcomePoints
 from lictor_prove.rehearsal.planning_time import PlanningTime
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
-from lictor_prove.rehearsal.sample_texts import sample_texts
+from lictor_prove.rehearsal.sample_texts import number_texts, sample_texts
 from lictor_prove.written_values import shortened, written
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ FIRST_IF_UNCERTAIN: Final = 24
 comes there with values that stand in the program."""
 FIRST_IF_UNKNOWN: Final = 34
 """The same, where unknowns decide what a run reaches: nobody can say beforehand."""
+LONG: Final = 8
+"""Items of a list that is long: where unknowns decide, each item multiplies the ways that a run may go."""
+TOO_LONG: Final = 20
+"""Items of a list that is too long for a run that is planned for nothing but being another one."""
+MAX_LONG: Final = 4
+"""Runs with such lists that are kept for nothing but being other ones; more are looked for where they are needed."""
 LEAST: Final = 3
 """What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
@@ -72,6 +78,9 @@ MAX_LETTERS: Final = 100
 """Solvers lose themselves in longer texts, and forget the time."""
 QUESTION_MS: Final = 500
 """For one question to the solver."""
+SEARCH_MS: Final = 1_500
+"""For a counterexample: what is undecided has taken long already, and would have to be looked at by somebody."""
+MAX_SEARCH_MS: Final = 2_000
 MAX_WAYS: Final = 8
 """Paths to one place that a solver is asked about."""
 MAX_BYTES: Final = 640 * 1024
@@ -122,6 +131,14 @@ class Plan:
     seed: str = ""
     """Where its random values come from: with it, the same runs can be planned again."""
     ms: float = 0.0
+    literals: tuple[object, ...] = ()
+    """What stands in the program, and texts that it can read."""
+    errors: tuple[str, ...] = ()
+    """The classes of errors that it handles."""
+    unread: frozenset[str] = frozenset()
+    """The calls that promise more than the document says."""
+    search_ms: float = 0.0
+    """What looking for more runs may take."""
 
     @property
     def whole_runs(self) -> int:
@@ -138,21 +155,40 @@ def planned(
     seed: str,
     literals: Sequence[object] = (),
     solved_ms: float = 0.0,
+    is_proved: bool = True,
 ) -> Plan:
-    """The plan for a program that is proved; `order` is without runs. `literals`: what stands in the program."""
+    """The plan for a program; `order` is without runs. `literals`: what stands in the program.
+
+    `is_proved`: every place is to be reached; else the runs are what a counterexample is looked for with.
+    """
     begun = time.perf_counter()
-    time_left = PlanningTime(max(settings.rehearsal_ms, solved_ms))
+    most_ms = max(settings.rehearsal_ms, solved_ms)
+    # What is undecided may have taken all the time that there was.
+    time_left = PlanningTime(most_ms if is_proved else min(most_ms, SEARCH_MS))
     planning = _Planning(document, shape, settings, time_left)
     planning.try_values(literals, Random(seed))
-    planning.ask_solver()
-    planning.find_others()
-    return replace(planning.plan(order), seed=seed, ms=(time.perf_counter() - begun) * 1000)
+    if is_proved:
+        planning.ask_solver()
+        planning.find_others()
+    return replace(
+        planning.plan(order, with_early_ends=is_proved),
+        seed=seed,
+        ms=(time.perf_counter() - begun) * 1000,
+        literals=tuple(literals),
+        errors=tuple(each for each in shape.handled if each in ERRORS),
+        unread=frozenset(each.call for each in shape.unread),
+        search_ms=min(most_ms if is_proved else max(most_ms, SEARCH_MS), MAX_SEARCH_MS),
+    )
 
 
 def literals_of(tree: ast.Module) -> tuple[object, ...]:
     """The numbers and texts that stand in a program, and texts that it can read."""
-    stated = (node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
-    return (*stated, *sample_texts(tree))
+    nodes = nodes_below(tree)
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+    stated = (
+        node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in said
+    )
+    return (*stated, *number_texts(tree), *sample_texts(tree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +220,8 @@ class _Planning:
         self._pool = ValuePool(document, (), ())
         self._errors = cycle([each for each in shape.handled if each in ERRORS] or ["RuntimeError"])
         self._kept: list[_Kept] = []
+        self._long = 0
+        """Of them, runs with long lists."""
         self._made: set[str] = set()
         self._is_narrow = False
         """Whether some of the chosen values made no run: there may be more runs than were found."""
@@ -224,7 +262,7 @@ class _Planning:
             keep = number < first or self._has_too_few
             is_run = self._try(chosen, keep=keep)
             self._is_narrow |= chosen.is_changed or not is_run
-            if not chosen.is_open:
+            if is_run and not chosen.is_open:
                 # Nothing was chosen: all runs are alike.
                 return
 
@@ -251,6 +289,10 @@ class _Planning:
             if self._is_broken(trace):
                 return False
             places = frozenset(self._places.of(trace))
+            longest = _longest(trace) if document.unknowns else 0
+            is_long = longest > LONG
+            if len(self._kept) >= FIRST:
+                keep = keep and longest <= (LONG if self._long >= MAX_LONG else TOO_LONG)
             if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
                 return True
             planned_run, calls = _written(trace, self._errors)
@@ -268,6 +310,7 @@ class _Planning:
         if not document.unknowns:
             self._check_guarantees(trace)
         self._places.reached |= places
+        self._long += is_long
         observed = tuple(map(_observed_bytes, calls))
         self._kept.append(_Kept(trace, planned_run, calls, places, len(spelled), observed))
         return True
@@ -358,8 +401,8 @@ class _Planning:
 
     # -- the plan --------------------------------------------------------------------------------
 
-    def plan(self, order: StageOrder) -> Plan:
-        """The order with its runs, as many as fit into it."""
+    def plan(self, order: StageOrder, *, with_early_ends: bool) -> Plan:
+        """The order with its runs, as many as fit into it; `with_early_ends`: also those in which a call fails."""
         sites: dict[Place, int] = {site: at for at, site in enumerate(self._places.sites)}
         outcomes: dict[Place, int] = {
             outcome: at for at, outcome in enumerate(self._places.outcomes)
@@ -368,7 +411,8 @@ class _Planning:
         predicted: list[PredictedRun] = []
         left = MAX_BYTES - len(json.dumps([order.source, order.outline]))
         observed = MAX_OBSERVED
-        for each in (*self._kept, *self._early_ends()):
+        early = self._early_ends() if with_early_ends else ()
+        for each in (*self._kept, *early):
             left -= each.size + 64 + 32 * len(each.run.answers)
             observed -= sum(each.observed)
             if left < 0 or observed < 0 or len(runs) >= MAX_RUNS:
@@ -419,6 +463,12 @@ class _Planning:
 def _spelled(run: PlannedRun) -> str:
     """What a run is given."""
     return json.dumps([run.inputs, [[each.result, each.error] for each in run.answers]])
+
+
+def _longest(trace: Trace) -> int:
+    """The items of the longest list that a call returned."""
+    returned = (step.result for step in trace.steps)
+    return max((len(each) for each in returned if isinstance(each, list)), default=0)
 
 
 def _observed_bytes(call: ObservedCall) -> int:

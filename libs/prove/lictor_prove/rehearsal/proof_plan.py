@@ -15,6 +15,7 @@ from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.orders import Json, StageOrder
 from lictor_prove.rehearsal.outline import outline_of
 from lictor_prove.rehearsal.plan import literals_of, planned
+from lictor_schema.proofs.proof import ProofVerdict
 
 if TYPE_CHECKING:
     from lictor_prove.proof.prover import ReadProgram
@@ -32,11 +33,15 @@ def with_plan(
     settings: ProofSettings,
     seed: str,
 ) -> Proof:
-    """A proof of a program with its plan, or with why there is none."""
+    """A proof of a program with its plan, or with why there is none.
+
+    What is undecided gets one, too: runs in which a counterexample is looked for.
+    """
+    is_proved = proof.verdict is ProofVerdict.PROVED
     if not settings.rehearsal_ms:
-        return replace(proof, rehearsal=Rehearsal(refused="it was not asked for"))
+        return _without_plan(proof, "it was not asked for")
     if not seed:
-        return replace(proof, rehearsal=Rehearsal(refused="no seed was drawn for its runs"))
+        return _without_plan(proof, "no seed was drawn for its runs")
     parsed = program.parsed
     try:
         if isinstance(parsed, ParsedProgram):
@@ -51,11 +56,18 @@ def with_plan(
             seed=seed,
             literals=literals_of(parsed.tree) if isinstance(parsed, ParsedProgram) else (),
             solved_ms=proof.timings.solve_ms,
+            is_proved=is_proved,
         )
     except Exception as error:  # noqa: BLE001 -- what is proved is proved, also where nothing can be planned
         why = f"no runs could be planned: {type(error).__name__}: {error}"
-        return replace(proof, rehearsal=Rehearsal(refused=why))
+        return _without_plan(proof, why)
     return replace(proof, plan=plan, timings=replace(proof.timings, rehearse_ms=plan.ms))
+
+
+def _without_plan(proof: Proof, why: str) -> Proof:
+    if proof.verdict is not ProofVerdict.PROVED:
+        return proof
+    return replace(proof, rehearsal=Rehearsal(refused=why))
 
 
 def _imported(outline: Json, tree: ast.Module) -> Json:

@@ -45,6 +45,21 @@ def sample_texts(tree: ast.Module) -> tuple[SampleText, ...]:
     return tuple(map(SampleText, _texts(tree)))
 
 
+@dataclass(frozen=True, slots=True)
+class NumberText:
+    """That a program reads numbers from texts."""
+
+
+def number_texts(tree: ast.Module) -> tuple[NumberText, ...]:
+    """Whether a program calls `int` or `float`, which read texts."""
+    names = (
+        node.func.id
+        for node in nodes_below(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
+    return (NumberText(),) if any(each in ("int", "float") for each in names) else ()
+
+
 def _texts(tree: ast.Module) -> Iterator[str]:
     for node in nodes_below(tree):
         if not isinstance(node, ast.Call):

@@ -19,7 +19,6 @@ from staged_programs import ROWS_OF_ANY_CLASS, ordered, planned, program, shop, 
 from lictor_prove.commands import read_commands, without_guarantees
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof.prover import prove
-from lictor_prove.rehearsal.comparison import rehearse
 from lictor_prove.rehearsal.order_json import (
     MalformedMessage,
     observation_bytes,
@@ -29,6 +28,7 @@ from lictor_prove.rehearsal.order_json import (
 )
 from lictor_prove.rehearsal.orders import Observation
 from lictor_prove.rehearsal.outline import outline_of
+from lictor_prove.rehearsal.rounds import rehearse
 from lictor_prove.this_python import this_python
 from lictor_prove.written_values import shortened
 from lictor_run.rehearsal.confinement import StageLimits
