@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lictor_ir.document import Binder
+from lictor_ir.document import Binder, Fact, FactKind
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import (
     FALSE,
@@ -27,6 +27,7 @@ from lictor_ir.terms import (
     not_,
     or_,
     results,
+    substitute,
     var,
 )
 from lictor_ir.types import BOOL, INT
@@ -305,6 +306,7 @@ def run_carrying(machine: Machine, loop: ListLoop | ConditionLoop) -> None:
             for each in machine.unknowns
         ]
     state.note_followed(left)
+    _note_rounds(machine, rounds, state)
     exact = state.collected(left, rounds.number)
     for key, value in state.written(machine, rounds.number, exact).items():
         machine.store.written[key] = value
@@ -345,7 +347,7 @@ def _pass(
     machine.binders = (*binders, Binder(state.index, over))
     scratch.written.update(state.start(machine))
     node = loop.node
-    leaving = _suppose_going_on(machine, loop, state.index) if is_left(machine, node) else ()
+    leaving = _suppose_going_on(machine, loop, state) if is_left(machine, node) else ()
     target = machine.enter("going")
     target.loop = node
     known = beyond(machine.guard, guard)
@@ -363,14 +365,14 @@ def _pass(
 
 
 def _suppose_going_on(
-    machine: Machine, loop: ListLoop | ConditionLoop, index: Term
+    machine: Machine, loop: ListLoop | ConditionLoop, state: LoopState
 ) -> tuple[str, ...]:
     """Go on only where the round does not leave the loop, if that is known when it begins; what it would leave by."""
     mark = machine.mark()
     machine.store = Store(machine.store)
     target = machine.enter("going")
     target.loop = loop.node
-    loop.round(machine, index)
+    loop.round(machine, state.index)
     leaving = list(target.dropped)
     # While what the round computed is there: afterwards other things have its names.
     labels = made_of(leaving, machine.inputs, machine.unknowns)
@@ -379,8 +381,25 @@ def _suppose_going_on(
     if not any(
         _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
     ):
-        machine.suppose(not_(leaves))
+        state.supposed = not_(leaves)
+        machine.suppose(state.supposed)
     return labels
+
+
+def _note_rounds(machine: Machine, rounds: Rounds, state: LoopState) -> None:
+    """Note that the last round after which the loop went on did not leave it: so a counter bounds the rounds."""
+    going, number = state.supposed, rounds.number
+    made = [each for each in results(number) if each.call.startswith("u")]
+    if (
+        machine.dead
+        or going is TRUE
+        or not made
+        or any(state.index in each.indices for each in results(going))
+    ):
+        return
+    last = substitute(going, {state.index: apply("sub", number, const(1))})
+    about = max(made, key=lambda each: int(each.call[1:])).call
+    machine.facts.append(Fact(about, FactKind.HOLDS, or_(apply("le", number, const(0)), last)))
 
 
 def _summaries(

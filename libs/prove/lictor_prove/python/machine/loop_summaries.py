@@ -218,6 +218,8 @@ class LoopState:
     """Names that hold a value that is known from the round before: the unknown that each round begins with."""
     going: Term = TRUE
     """What is known when a round begins after which the loop goes on."""
+    supposed: Term = TRUE
+    """Of that, what would have left the loop otherwise."""
     escaped: dict[Key, str] = field(default_factory=dict[Key, str])
     """The objects that it made and left somewhere, by where they are made; of instances, each field."""
 
