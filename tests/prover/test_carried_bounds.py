@@ -54,7 +54,28 @@ CHUNKS = """\
         left -= amount
 """
 
+EACH = """\
+    done = 0
+    for user in everybody():
+        if done >= 3:
+            break
+        pay(user.name, 1)
+        done += 1
+"""
+NUMBERED = """\
+    for number, user in enumerate(everybody()):
+        if number >= 3:
+            break
+        pay(user.name, 1)
+"""
+
 KEPT = {
+    "a counter of every round": ("pays_at_most(3)", EACH),
+    "the number of the round": ("pays_at_most(3)", NUMBERED),
+    "rounds in which nothing is paid": (
+        "pays_at_most(3)",
+        NUMBERED.replace("        pay", "        if user.active:\n            pay"),
+    ),
     "a budget": ("spend(100)", BUDGET),
     "a budget that is counted up": (
         "spend(100)",
@@ -82,6 +103,33 @@ KEPT = {
 }
 
 BROKEN = {
+    "a counter of every round, one fewer": ("pays_at_most(2)", EACH),
+    "the number of the round, one fewer": ("pays_at_most(2)", NUMBERED),
+    "the number of the round, asked after it": (
+        "pays_at_most(3)",
+        NUMBERED.replace(
+            "        if number >= 3:\n            break\n        pay(user.name, 1)\n", ""
+        )
+        + "        pay(user.name, 1)\n        if number >= 3:\n            break\n",
+    ),
+    "a round that goes on where it should not": (
+        "pays_at_most(3)",
+        NUMBERED.replace("number >= 3", "number >= 3 and user.active"),
+    ),
+    "one round that leaves, and pays": (
+        "pays_at_most(3)",
+        NUMBERED.replace("            break", '            pay("b", 1)\n            break'),
+    ),
+    "rounds of two loops": ("pays_at_most(3)", NUMBERED + NUMBERED),
+    "a counter that a condition counts": (
+        "pays_at_most(3)",
+        EACH.replace("        done += 1", "        if user.active:\n            done += 1"),
+    ),
+    "an inner loop that is left": (
+        "pays_at_most(3)",
+        "    for one in everybody():\n"
+        + "".join(f"    {line}\n" for line in NUMBERED.splitlines()),
+    ),
     "asked after it was spent": (
         "spend(100)",
         '    left = 100\n    for order in orders("a"):\n        if left <= 0:\n            break\n'
