@@ -91,17 +91,20 @@ def test_an_attack_ends_its_run_and_nothing_else(
     assert stage.pid == before
 
 
-def test_nothing_of_a_run_is_left_for_the_next(stage: LocalStage, layer: Layer) -> None:
-    # Modules and stand-ins are made anew, so that changing them changes nothing later.
-    body = """
-    effects.LIMIT = effects.LIMIT + 1
-    effects.balance = pay
-    print.x = 1 if effects.LIMIT > 101 else 2
-    """
-    source = program("effects.LIMIT = effects.LIMIT + 1\neffects.pay = 0\npay('a', effects.LIMIT)")
-    seen = stage.perform(ordered(layer, source, *[planned(("pay", None))] * 3))
-    assert [told(run) for run in seen.runs] == [[("pay", {"name": "a", "cents": 101})]] * 3
-    assert stage.perform(ordered(layer, program(body))).runs[0].ended == "raised"
+@pytest.mark.parametrize(
+    "change",
+    ["effects.LIMIT = effects.LIMIT + 1", "effects.pay = 0", "print.x = 1", "del effects.balance"],
+)
+def test_nothing_is_changed_that_another_run_would_find(
+    stage: LocalStage, layer: Layer, change: str
+) -> None:
+    changing = program(f"pay('a', 1)\n{change}")
+    seen = stage.perform(ordered(layer, changing, *[planned(("pay", None))] * 3))
+    assert [(run.ended, run.calls) for run in seen.runs] == [("raised", ())] * 3
+    assert all("nothing that a program may change" in run.error for run in seen.runs)
+    plain = program("pay('a', effects.LIMIT)")
+    (after,) = stage.perform(ordered(layer, plain, planned(("pay", None)))).runs
+    assert told(after) == [("pay", {"name": "a", "cents": 100})]
 
 
 # -- a process that got past everything above the kernel -------------------------------------------

@@ -322,7 +322,7 @@ def _check_details(node: ast.AST) -> None:
             refuse(
                 "assign.target",
                 "only names, items and tuples of them can be assigned to",
-                "Use a name.",
+                "Rows and modules don't change; make a new value.",
                 node,
             )
         case ast.MatchClass(kwd_attrs=[_, *_]):
