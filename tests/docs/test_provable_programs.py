@@ -42,7 +42,7 @@ PATTERNS = {
         "proved",
     ),
     "a counter before": (TEN, COUNTED.format(before=LEAVE, send=SEND, after=""), "proved"),
-    "a counter after": (TEN, COUNTED.format(before="", send=SEND, after=LEAVE), "unknown"),
+    "a counter after": (TEN, COUNTED.format(before="", send=SEND, after=LEAVE), "proved"),
     "a number": (
         TEN,
         f"    for number, person in enumerate(list_customers()):\n        if number < 10:\n            {SEND}\n",

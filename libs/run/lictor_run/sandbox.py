@@ -32,7 +32,7 @@ from lictor_prove.errors import ValueRefused
 from lictor_prove.python.machine.raised_errors import CAUGHT
 from lictor_prove.python.operations.builtin_functions import BUILTINS, STANDARD
 from lictor_prove.python.program.module_bindings import LANGUAGE
-from lictor_prove.python.syntax.subset import is_changed, leads_out
+from lictor_prove.python.syntax.subset import assignable_fields, changes_others, leads_out
 from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.outline import ENUM_BASES, literal_class
 from lictor_prove.written_values import Json, ValueReader
@@ -223,9 +223,10 @@ def _refuse_ways_out(tree: ast.Module) -> None:
 
     Every function has its module behind it, and classes of the standard library are those of the layer, too.
     """
+    fields = assignable_fields(tree)
     for node in nodes_below(tree):
         match node:
-            case ast.Attribute(attr=name) if is_changed(node):
+            case ast.Attribute(attr=name) if changes_others(node, fields):
                 raise AttributeError(
                     f"line {node.lineno}: .{name} is nothing that a program may change"
                 )

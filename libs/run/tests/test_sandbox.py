@@ -86,6 +86,8 @@ ESCAPES = {
     "from string import Template\nfor Template.pattern in [1]: pass": AttributeError,
     "from uuid import UUID\ndel UUID.hex": AttributeError,
     "from string import Template\nTemplate.delimiter += '#'": AttributeError,
+    "from dataclasses import dataclass\nfrom fractions import Fraction\n@dataclass\nclass L:\n    numerator: int\n"
+    "Fraction.numerator = 3": AttributeError,
     "import typing\ndef f(a: '().__class__'): pass\ntyping.get_type_hints(f)": TypeError,
     "import typing\ntyping.ForwardRef('1')._evaluate({}, {}, frozenset())": TypeError,
 }

@@ -6,7 +6,8 @@ over. A table of terms travels with the plan for that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from lictor_ir.document import Binder
@@ -30,20 +31,20 @@ class OutcomePoint(NamedTuple):
     binders: tuple[Binder, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class OutcomePoints:
     """All ways in which the outcomes of one program are taken."""
 
-    def __init__(self, points: Iterable[OutcomePoint] = ()) -> None:
-        self._points = tuple(points)
+    points: tuple[OutcomePoint, ...] = ()
 
     def taken(self, traces: Sequence[Trace], known: Collection[int]) -> frozenset[int]:
         """The outcomes, besides the known ones, that are taken in all of these: a run went one of these ways."""
-        left = {each.outcome for each in self._points}.difference(known) if traces else set[int]()
+        left = {each.outcome for each in self.points}.difference(known) if traces else set[int]()
         for trace in traces:
             outside = Evaluation(trace.environment(), trace.facts)
             left = {
                 each.outcome
-                for each in self._points
+                for each in self.points
                 if each.outcome in left and is_taken(each.condition, each.binders, outside)
             }
         return frozenset(left)
@@ -51,7 +52,7 @@ class OutcomePoints:
     def __reduce__(self) -> tuple[object, ...]:
         terms = [
             term
-            for each in self._points
+            for each in self.points
             for term in (
                 each.condition,
                 *(part for binder in each.binders for part in _parts(binder)),
@@ -64,7 +65,7 @@ class OutcomePoints:
                 writer.ref(each.condition),
                 [[writer.ref(part) for part in _parts(binder)] for binder in each.binders],
             ]
-            for each in self._points
+            for each in self.points
         ]
         return _read, (writer.rows, rows)
 
@@ -72,12 +73,14 @@ class OutcomePoints:
 def _read(table: Any, rows: Sequence[Any]) -> OutcomePoints:
     terms: list[Any] = list(read_terms(table, ("outcomes",)))
     return OutcomePoints(
-        OutcomePoint(
-            outcome,
-            terms[condition],
-            tuple(Binder(terms[index], terms[over]) for index, over in binders),
+        tuple(
+            OutcomePoint(
+                outcome,
+                terms[condition],
+                tuple(Binder(terms[index], terms[over]) for index, over in binders),
+            )
+            for outcome, condition, binders in rows
         )
-        for outcome, condition, binders in rows
     )
 
 

@@ -441,7 +441,7 @@ class _Planning:
             self._contradiction,
             {call: sites[site] for call, site in self._places.site_of.items()},
             self._shape.raising,
-            OutcomePoints(self._places.outcome_points() if self._document.unknowns else ()),
+            OutcomePoints(tuple(self._places.outcome_points()) if self._document.unknowns else ()),
         )
 
     def _early_ends(self) -> Iterator[_Kept]:

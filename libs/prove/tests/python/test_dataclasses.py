@@ -77,7 +77,7 @@ BODIES = {
     "x = Line('a', name='b')": "error.certain",
     "x = Line('a', size=1)": "error.certain",
     "x = Line('a').size": "error.certain",
-    "x = Line('a')\nx.size = 1": "dataclass.attribute",
+    "x = Line('a')\nx.size = 1": "assign.target",
     "x = Line('a')\nx.amount: int = 1": "assign.target",
     "x = Line('a')\ndel x.amount": "delete.target",
     "x = Line('a')\nx.__dict__['amount'] = 1": "attribute.dunder",

@@ -10,6 +10,7 @@ import ast
 import re
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from lictor_ir.document import Span
@@ -150,9 +151,37 @@ def leads_out(attribute: str) -> bool:
     return attribute.startswith("__") or attribute in _WAYS_OUT
 
 
-def is_changed(node: ast.Attribute) -> bool:
-    """Whether an attribute is assigned to or deleted: functions and classes are those of everybody in the process."""
-    return not isinstance(node.ctx, ast.Load)
+def changes_others(node: ast.AST, fields: frozenset[str]) -> bool:
+    """Whether it assigns to an attribute that is none of these fields, or deletes one.
+
+    Functions and classes are those of everybody in the process.
+    """
+    return isinstance(node, ast.Attribute) and not (
+        isinstance(node.ctx, ast.Load) or (isinstance(node.ctx, ast.Store) and node.attr in fields)
+    )
+
+
+def assignable_fields(tree: ast.AST) -> frozenset[str]:
+    """The fields of a program's dataclasses, without those that classes of the library have, too."""
+    found = {
+        part.target.id
+        for node in children(tree)
+        if isinstance(node, ast.ClassDef) and node.decorator_list
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    }
+    return frozenset(found - _attributes_of_the_library()) if found else frozenset()
+
+
+@cache
+def _attributes_of_the_library() -> frozenset[str]:
+    """Attributes of its classes that are written in Python: those could be assigned to."""
+    from fractions import Fraction
+    from string import Template
+    from urllib.parse import ParseResult
+    from uuid import UUID
+
+    return frozenset(name for each in (Fraction, Template, ParseResult, UUID) for name in dir(each))
 
 
 class ProgramSource:
@@ -260,6 +289,7 @@ def check_subset(
     stack: list[tuple[ast.AST, int]] = [(tree, 0)]
     parts: set[ast.AST] = set()
     """Of what was refused: only what has a reason of its own is refused once more."""
+    fields = assignable_fields(tree)
     while stack:
         node, depth = stack.pop()
         if depth == 1 and started_as_script(node) is not None:
@@ -275,6 +305,21 @@ def check_subset(
             if type(node) not in SUPPORTED:
                 _refuse_node(node)
             _check_details(node)
+            if changes_others(node, fields):
+                if isinstance(getattr(node, "ctx", None), ast.Del):
+                    refuse(
+                        "delete.target",
+                        "only names, and items of lists and dicts, can be deleted",
+                        "Build a new container.",
+                        node,
+                    )
+                refuse(
+                    "assign.target",
+                    "only names, items, fields of dataclasses and tuples of them can be assigned to",
+                    "Rows and modules don't change; make a new value. A field may have no name that an attribute of"
+                    " Fraction, Template, UUID or a parsed URL has.",
+                    node,
+                )
             inner = _flat_children(node)
         except SubsetRefusal as refusal:
             if noted is None:
@@ -317,13 +362,6 @@ def _check_details(node: ast.AST) -> None:
         case ast.Attribute(attr=name) if leads_out(name):
             refuse(
                 "attribute.dunder", f".{name} reaches into the interpreter", "Don't use it.", node
-            )
-        case ast.Attribute() if is_changed(node):
-            refuse(
-                "assign.target",
-                "only names, items and tuples of them can be assigned to",
-                "Rows and modules don't change; make a new value.",
-                node,
             )
         case ast.MatchClass(kwd_attrs=[_, *_]):
             refuse(
