@@ -32,7 +32,7 @@ from lictor_ir.terms import (
 )
 from lictor_ir.types import BOOL, INT
 from lictor_prove.python.machine.control_paths import Key, Store, beyond
-from lictor_prove.python.machine.loop_summaries import LoopState, Summary, bounded
+from lictor_prove.python.machine.loop_summaries import LoopState, Summary
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -45,6 +45,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     count,
 )
+from lictor_prove.python.machine.unknown_sequences import bounded
 from lictor_prove.python.machine.unknown_values import is_made, unknown, within
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import UnknownItems

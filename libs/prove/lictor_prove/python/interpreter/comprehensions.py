@@ -17,7 +17,7 @@ from lictor_prove.python.interpreter.loops import (
     symbolic_round,
 )
 from lictor_prove.python.machine.control_paths import Frame, Key, Store
-from lictor_prove.python.machine.loop_summaries import LoopState, with_picked
+from lictor_prove.python.machine.loop_summaries import LoopState
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
@@ -37,6 +37,7 @@ from lictor_prove.python.machine.symbolic_values import (
     count,
     described,
 )
+from lictor_prove.python.machine.unknown_sequences import with_picked
 from lictor_prove.python.operations import containers
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plans, unchanged

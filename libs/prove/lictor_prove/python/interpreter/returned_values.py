@@ -12,7 +12,6 @@ from lictor_ir.document import Binder
 from lictor_ir.provenance import made_of
 from lictor_ir.terms import Term
 from lictor_ir.types import BOOL, NONE, MapOf, OptionalOf, SetOf, TupleOf, Type
-from lictor_prove.python.machine.loop_summaries import sequence
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
@@ -22,6 +21,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     TupleV,
 )
+from lictor_prove.python.machine.unknown_sequences import sequence
 from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.operations.unknown.containers import made
 

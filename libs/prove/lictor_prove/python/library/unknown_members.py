@@ -19,7 +19,6 @@ from lictor_prove.python.library.signatures import (
     Signature,
     Taken,
 )
-from lictor_prove.python.machine.loop_summaries import one_of, sequence
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -33,6 +32,7 @@ from lictor_prove.python.machine.symbolic_values import (
     described,
     known,
 )
+from lictor_prove.python.machine.unknown_sequences import one_of, sequence
 from lictor_prove.python.machine.unknown_values import flows, unknown
 from lictor_prove.python.operations.unknown.containers import iterated, made
 from lictor_prove.python.refusals import refuse

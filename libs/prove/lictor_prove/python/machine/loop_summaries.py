@@ -7,11 +7,10 @@ was computed from earlier rounds (a sum, a text that grows) becomes an unknown o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from lictor_ir.document import Binder, Fact, FactKind
 from lictor_ir.provenance import made_of
@@ -24,27 +23,42 @@ from lictor_ir.terms import (
     Var,
     apply,
     const,
-    eq,
     ite,
     postorder,
     rebuild,
     results,
     substitute,
-    var,
 )
-from lictor_ir.types import BOOL, INT, STR
+from lictor_ir.types import INT
 from lictor_prove.python.machine.control_paths import Key
+from lictor_prove.python.machine.loop_templates import (
+    SLOT,
+    NoSummary,
+    Template,
+    absorbs,
+    bound_of,
+    elements_of,
+    filled_template,
+    has_hole,
+    has_slot,
+    is_item,
+    leaves_of,
+    places_of,
+    plain_values,
+    terms_of,
+    varies,
+    widened,
+    with_slot,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import (
     as_sequence,
-    choose,
     concatenated,
     merge,
     solid,
     union,
 )
 from lictor_prove.python.machine.symbolic_values import (
-    KEYED,
     BuiltinV,
     Composite,
     Content,
@@ -60,69 +74,20 @@ from lictor_prove.python.machine.symbolic_values import (
     SequenceV,
     Sym,
     SymbolicValue,
-    TupleV,
-    Unbound,
     UnionV,
     alternatives,
-    count,
-    is_none,
     renamed,
 )
-from lictor_prove.python.machine.unknown_values import flows, unknown, within
+from lictor_prove.python.machine.unknown_sequences import (
+    flowing_terms,
+    note_keys,
+    one_of,
+    one_of_many,
+    sequence,
+    with_picked,
+)
+from lictor_prove.python.machine.unknown_values import unknown
 from lictor_prove.python.refusals import refuse
-
-SLOT: Final = var("?", INT)
-"""Stands in a template for the index of some round; no name of a program is spelled so."""
-MAX_TEMPLATES: Final = 6
-MAX_LEAVES: Final = 12
-
-
-class NoSummary(Exception):
-    """What a loop leaves there can't be told by any template."""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """What a value was in some round."""
-
-    value: SymbolicValue
-    bound: Term | None = None
-    """How many indices there are, where `SLOT` stands in it."""
-
-    @property
-    def key(self) -> object:
-        """Equal for templates that say the same."""
-        return _key(self.value), self.bound
-
-    @property
-    def opened(self) -> Template:
-        """The same with any values of their types for what may be another one in each round."""
-        value = _opened(self.value)
-        return Template(value, self.bound if _has_slot(value) else None)
-
-
-def _has_slot(value: SymbolicValue) -> bool:
-    return any(SLOT in postorder(term) for term in _terms(value))
-
-
-def _key(value: SymbolicValue) -> object:
-    match value:
-        case Sym(term):
-            return term
-        case ObjectV(kind, term):
-            return kind, term
-        case Hole(type_):
-            return "any", type_
-        case ObjectHole(kind):
-            return "any object", kind
-        case Composite(items):
-            return value.shape, tuple(map(_key, items))
-        case Ref(id_) | InstanceRef(id_):
-            return "object", id_
-        case Unbound():
-            return "unbound"
-        case _:
-            return "same", id(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,30 +132,11 @@ class Summary:
         known = set[object]() if before is None else {each.key for each in before.left}
         left = [
             each
-            if each.key in known or (isinstance(each.value, Sym) and _is_item(each.value.term))
+            if each.key in known or (isinstance(each.value, Sym) and is_item(each.value.term))
             else each.opened
             for each in self.left
         ]
-        return replace(self, left=_widened(left), is_last=self.is_last and tuple(left) == self.left)
-
-
-def _is_item(term: Term) -> bool:
-    """Whether it is something that a call returned, or an item or column of it: such terms do not grow."""
-    while isinstance(term, App) and term.op in ("at", "column"):
-        term = term.args[0]
-    return isinstance(term, Result | Const) and term.type != BOOL
-
-
-def _opened(value: SymbolicValue) -> SymbolicValue:
-    match value:
-        case Sym(term):
-            return value if _is_item(term) and not isinstance(term, Const) else Hole(term.type)
-        case ObjectV(kind):
-            return ObjectHole(kind)
-        case Composite(items):
-            return value.of(map(_opened, items))
-        case _:
-            return value
+        return replace(self, left=widened(left), is_last=self.is_last and tuple(left) == self.left)
 
 
 @dataclass(slots=True)
@@ -236,7 +182,7 @@ class LoopState:
         machine = self.machine
         found = set(labels)
         for value in (initial, *left):
-            found.update(made_of(_flowing(machine, value), machine.inputs, machine.unknowns))
+            found.update(made_of(flowing_terms(machine, value), machine.inputs, machine.unknowns))
         name = key[1] if isinstance(key, tuple) else "a container"
         try:
             templates = self._left_templates(initial, left)
@@ -276,7 +222,7 @@ class LoopState:
         indices: Mapping[Term, Term] = {self.index: self.rounds}
         if supposed is None and len(steps) == 1 and self.keeps_all:
             (step,) = steps
-            if not _varies(step, indices):
+            if not varies(step, indices):
                 return Growth(step)
         if all(map(_is_natural, steps)):
             return Growth()
@@ -290,39 +236,39 @@ class LoopState:
             if not isinstance(held, Content):
                 found += self._templates(held, {self.index: self.rounds})
                 continue
-            for value, index, size in _elements(held):
+            for value, index, size in elements_of(held):
                 bounds: dict[Term, Term] = {self.index: self.rounds}
                 if index is not None:
                     bounds[index] = size
                 found += self._templates(value, bounds)
-        return _widened(found)
+        return widened(found)
 
     def _templates(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> list[Template]:
         """Every template that the value may be one of; `bounds`: how far the indices go that stand in it."""
         return [
             self._template(plain, bounds)
             for _, option in alternatives(value)
-            for plain in _plain_values(option)
+            for plain in plain_values(option)
         ]
 
     def _template(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> Template:
         """The value with the index of its round made free; parts that rest on other rounds are any value."""
-        places = {place for term in _terms(value) for place in _places(term, bounds)}
+        places = {place for term in terms_of(value) for place in places_of(term, bounds)}
         if len(places) == 1:
             (place,) = places
             bound = bounds.get(place) or bound_of(place)
-            if bound is not None and not _varies(bound, bounds):
-                slotted = self._emptied(_replaced(value, place), bounds)
-                return Template(slotted, bound if _has_slot(slotted) else None)
+            if bound is not None and not varies(bound, bounds):
+                slotted = self._emptied(with_slot(value, place), bounds)
+                return Template(slotted, bound if has_slot(slotted) else None)
         return Template(self._emptied(value, bounds))
 
     def _emptied(self, value: SymbolicValue, bounds: Mapping[Term, Term]) -> SymbolicValue:
         match value:
             case Sym(term):
-                varies = _varies(term, bounds) or any(
+                is_other = varies(term, bounds) or any(
                     SLOT in each.indices for each in results(term)
                 )
-                return Hole(term.type) if varies else value
+                return Hole(term.type) if is_other else value
             case ObjectV(kind):
                 # Of an object nothing is known but what it is made of.
                 return ObjectHole(kind)
@@ -356,7 +302,7 @@ class LoopState:
             machine = self.machine
             ref = self.pools[what] = machine.make(kind, (), factory=factory)
             machine.sites[ref.id] = what
-            machine.pools[ref.id] = lambda held: _one_of_many(machine, held)
+            machine.pools[ref.id] = lambda held: one_of_many(machine, held)
         return self.pools[what]
 
     def _made_by(self, factory: SymbolicValue) -> str:
@@ -404,22 +350,21 @@ class LoopState:
                 return all(self._stays(item, bounds) for item in items)
             case UnionV(options):
                 return all(
-                    self._stays(one, bounds) and not _varies(guard, bounds)
-                    for guard, one in options
+                    self._stays(one, bounds) and not varies(guard, bounds) for guard, one in options
                 )
             case SequenceV():
                 return False
             case _:
-                return not any(_varies(term, bounds) for term in _terms(value))
+                return not any(varies(term, bounds) for term in terms_of(value))
 
     def is_last(self, left: SymbolicValue) -> bool:
         """Whether every round leaves the same of itself."""
-        terms = _terms(left)
+        terms = terms_of(left)
         return (
             self.keeps_all
             and isinstance(left, Sym | Composite)
-            and not any(_leaves(term) != [term] for term in terms)
-            and {place for term in terms for place in _places(term, {self.index: self.rounds})}
+            and not any(leaves_of(term) != [term] for term in terms)
+            and {place for term in terms for place in places_of(term, {self.index: self.rounds})}
             == {self.index}
         )
 
@@ -547,7 +492,7 @@ class LoopState:
         why = f"{summary.name} is left by a round of the loop in line {summary.line}"
         left = summary.left
         some = apply("lt", const(0), bound)
-        if summary.is_last and not _has_hole(left[0].value):
+        if summary.is_last and not has_hole(left[0].value):
             last = apply("sub", bound, const(1))
             return merge(some, renamed(left[0].value, {SLOT: last}), summary.initial)
         growth, initial = summary.growth, summary.initial
@@ -556,7 +501,7 @@ class LoopState:
                 return Sym(apply("add", initial.term, apply("mul", growth.step, bound)))
             grown = self._followed(machine, key, summary, bound, why).term
             return Sym(ite(apply("lt", grown, initial.term), initial.term, grown))
-        if _absorbs(left, summary.initial):
+        if absorbs(left, summary.initial):
             return self._followed(machine, key, summary, bound, why)
         value = self._choice(machine, left, summary.labels, why, ())
         return merge(some, value, summary.initial)
@@ -599,168 +544,8 @@ class LoopState:
         why: str,
         each: tuple[Binder, ...],
     ) -> SymbolicValue:
-        values = [_filled(machine, one, labels, why, each) for one in templates]
+        values = [filled_template(machine, one, labels, why, each) for one in templates]
         return one_of(machine, values, labels, why, each)
-
-
-def with_picked(machine: Machine, held: SequenceV) -> SequenceV:
-    """The same, with those that are kept, for whoever asks how many they are, or for one of them."""
-    if held.keep is TRUE:
-        return held
-    why = "which items a filtered list keeps"
-    flowing = (held.over, held.keep, *_told(machine, held.item))
-    labels = made_of(flowing, machine.inputs, machine.unknowns)
-    size = count(SequenceV(held.over, held.index, held.item, TRUE))
-    places: list[Term] = []
-
-    def item(each: tuple[Binder, ...]) -> SymbolicValue:
-        place = unknown(machine, INT, why, flowing, each=each).term
-        places.append(place)
-        return renamed(held.item, {held.index: within(place, size)})
-
-    picked = sequence(machine, item, labels, why, size)
-    (place,) = places
-    if not machine.dead:
-        assert isinstance(place, Result)
-        is_kept = substitute(held.keep, {held.index: within(place, size)})
-        machine.facts.append(Fact(place.call, FactKind.HOLDS, is_kept))
-        note_distinct(machine, picked.index, within(place, size))
-    return replace(held, picked=picked)
-
-
-def _one_of_many(machine: Machine, held: Content) -> Content:
-    """What one of the objects holds that together hold this: some of it."""
-    if held.held == ():
-        return held
-    index = machine.fresh_index()
-    every = as_sequence(held, index)
-    why = "what one of the containers holds that a loop made"
-    labels = made_of(_flowing(machine, held), machine.inputs, machine.unknowns)
-
-    def item(each: tuple[Binder, ...]) -> SymbolicValue:
-        place = unknown(machine, INT, why, (), labels=labels, each=each).term
-        return renamed(every.item, {every.index: within(place, count(every))})
-
-    return Content(held.kind, sequence(machine, item, labels, why, count(every)))
-
-
-def one_held(machine: Machine, bag: Ref) -> SymbolicValue:
-    """What a field holds of one of the instances that together hold this."""
-    held = machine.stored(bag)
-    if held.held == ():
-        refuse(
-            "dataclass.loop",
-            "what a loop of unknown length leaves in the fields of an instance can't be told",
-            "Make the instance before the loop, or don't assign to its fields.",
-        )
-    every = as_sequence(held, machine.fresh_index())
-    why = "what a field holds of one of the instances that a loop made"
-    labels = made_of(_flowing(machine, held), machine.inputs, machine.unknowns)
-    place = unknown(machine, INT, why, (), labels=labels).term
-    return renamed(every.item, {every.index: within(place, count(every))})
-
-
-def one_of(
-    machine: Machine,
-    values: Sequence[SymbolicValue],
-    labels: Iterable[str],
-    why: str,
-    each: tuple[Binder, ...] = (),
-) -> SymbolicValue:
-    """One of these, nobody knows which."""
-    if len(values) == 1:
-        return values[0]
-    if len(values) == 2:
-        which = unknown(machine, BOOL, why, (), labels=labels, each=each)
-        return merge(which.term, values[0], values[1])
-    number = unknown(machine, INT, why, (), labels=labels, each=each).term
-    return choose([(eq(number, const(at)), value) for at, value in enumerate(values)])
-
-
-def sequence(
-    machine: Machine,
-    item: Callable[[tuple[Binder, ...]], SymbolicValue],
-    labels: Iterable[str],
-    why: str,
-    most: Term | None = None,
-    some: Term = TRUE,
-) -> SequenceV:
-    """Items of an unknown number, at most so many; `item` makes what stands at each index of a loop over them.
-
-    `some`: where that is false, there are none.
-    """
-    size = bounded(unknown(machine, INT, why, (), labels=labels).term, most)
-    size = ite(some, size, const(0))
-    index = machine.fresh_index()
-    return SequenceV(size, index, item((Binder(index, size),)), TRUE)
-
-
-def note_keys(machine: Machine, kind: str, held: SequenceV) -> None:
-    """Note that keys of a dict, and items of a set, are other ones at each index, where a fact can say so."""
-    key = held.item
-    if kind in KEYED and isinstance(key, TupleV):
-        key = key.items[0]
-    # Others may be equal and not the same.
-    if kind in (*KEYED, "set") and isinstance(key, Sym) and key.type in (INT, STR):
-        note_distinct(machine, held.index, key.term)
-
-
-def note_distinct(machine: Machine, index: Var, term: Term) -> None:
-    """Note that it is another one at each index, if it is made of an unknown that is computed for each."""
-    if machine.dead:
-        return
-    made = {each.id: each for each in machine.unknowns}
-    for read in results(term):
-        about = made.get(read.call)
-        if about is not None and about.binders and about.binders[-1].index is index:
-            machine.facts.append(Fact(about.id, FactKind.DISTINCT, term))
-            return
-
-
-def bounded(number: Term, most: Term | None) -> Term:
-    """The number, but not below 0, and not above `most`."""
-    least = ite(apply("lt", number, const(0)), const(0), number)
-    return least if most is None else ite(apply("lt", most, least), most, least)
-
-
-def _filled(
-    machine: Machine,
-    template: Template,
-    labels: Iterable[str],
-    why: str,
-    each: tuple[Binder, ...],
-) -> SymbolicValue:
-    value = template.value
-    if template.bound is not None:
-        place = unknown(machine, INT, why, (template.bound,), labels=labels, each=each).term
-        value = renamed(value, {SLOT: within(place, template.bound)})
-    return _without_holes(machine, value, labels, why, each)
-
-
-def _without_holes(
-    machine: Machine,
-    value: SymbolicValue,
-    labels: Iterable[str],
-    why: str,
-    each: tuple[Binder, ...],
-) -> SymbolicValue:
-    match value:
-        case Hole(type_):
-            return unknown(machine, type_, why, (), labels=labels, each=each)
-        case ObjectHole(kind):
-            return ObjectV(kind, unknown(machine, STR, why, (), labels=labels, each=each).term)
-        case Composite(items):
-            return value.of(_without_holes(machine, item, labels, why, each) for item in items)
-        case _:
-            return value
-
-
-# -- looking into values ---------------------------------------------------------------------------
-
-
-def _varies(term: Term, indices: Mapping[Term, Term]) -> bool:
-    """Whether it is another one for other indices."""
-    return any(part in indices for part in postorder(term))
 
 
 def _are_ints(*values: object) -> bool:
@@ -800,280 +585,3 @@ def _is_natural(step: Term) -> bool:
             return all(map(_is_natural, parts))
         case _:
             return False
-
-
-def _places(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
-    """By what index it is an item of something: one of these, or an unknown one."""
-    found: set[Term] = set()
-    todo = [term]
-    while todo:
-        part = todo.pop()
-        if part in bounds or (bound_of(part) is not None and _varies(part, bounds)):
-            found.add(part)
-        elif isinstance(part, App):
-            todo.extend(part.args)
-    return found
-
-
-def _elements(content: Content) -> list[tuple[SymbolicValue, Var | None, Term]]:
-    """What it holds; with its index, and how many there are, where that is not known."""
-    held = content.held
-    if isinstance(held, SequenceV):
-        return [] if isinstance(held.item, Unbound) else [(held.item, held.index, count(held))]
-    return [
-        (entry.value if entry.key is None else TupleV((entry.key, entry.value)), None, const(1))
-        for entry in held
-    ]
-
-
-def _plain_values(value: SymbolicValue) -> list[SymbolicValue]:
-    """What a value may be, without `if` at its top."""
-    match value:
-        case Sym(term):
-            return [Sym(leaf) for leaf in _leaves(term)]
-        case Composite(items):
-            options = product(*([one for _, one in alternatives(item)] for item in items))
-            chosen = list(islice(options, MAX_LEAVES + 1))
-            if len(chosen) > MAX_LEAVES:
-                return _values_by_type(value)
-            found: list[SymbolicValue] = []
-            for each in chosen:
-                plain = _plain_items(each)
-                found += map(value.of, plain) if plain else _whole(value.of(each))
-            if len(found) > MAX_LEAVES:
-                return [whole for each in chosen for whole in _whole(value.of(each))]
-            return found
-        case Poison() | UnionV():
-            raise NoSummary
-        case _:
-            return [value]
-
-
-def _whole(value: Composite) -> list[SymbolicValue]:
-    """The value as it is: what stands in it depends on more conditions than are told apart."""
-    if any(isinstance(item, Composite) for item in value.items):
-        return _values_by_type(value)
-    return [value]
-
-
-def _plain_items(items: tuple[SymbolicValue, ...]) -> list[tuple[SymbolicValue, ...]]:
-    """The items without `if` at the top of one; what one condition decides it decides for all items.
-
-    None where there are too many.
-    """
-    found: list[tuple[SymbolicValue, ...]] = []
-    todo = [items]
-    while todo:
-        some = todo.pop()
-        conditions = [condition for item in some if (condition := _condition(item)) is not None]
-        if conditions:
-            for taken in (1, 2):
-                todo.append(tuple(_branch(item, conditions[0], taken) for item in some))
-        elif any(isinstance(item, Composite) for item in some):
-            nested = product(
-                *(_plain_values(item) if isinstance(item, Composite) else [item] for item in some)
-            )
-            found += islice(nested, MAX_LEAVES + 1)
-        else:
-            found.append(some)
-        if len(found) + len(todo) > MAX_LEAVES:
-            return []
-    return found
-
-
-def _values_by_type(value: SymbolicValue) -> list[SymbolicValue]:
-    """Any value of each type that it may have."""
-    found: dict[object, SymbolicValue] = {}
-    for _, one in alternatives(value):
-        if isinstance(one, Composite):
-            parts = product(*map(_values_by_type, one.items))
-            held: list[SymbolicValue] = [one.of(each) for each in islice(parts, MAX_LEAVES + 1)]
-        else:
-            held = [_any_of_type(one, constants=True)]
-        found.update((_key(each), each) for each in held)
-    if len(found) > MAX_LEAVES or any(isinstance(each, Poison | UnionV) for each in found.values()):
-        raise NoSummary
-    return list(found.values())
-
-
-def _condition(value: SymbolicValue) -> Term | None:
-    if isinstance(value, Sym) and isinstance(value.term, App) and value.term.op == "ite":
-        return None if bound_of(value.term) is not None else value.term.args[0]
-    return None
-
-
-def _branch(value: SymbolicValue, condition: Term, taken: int) -> SymbolicValue:
-    while isinstance(value, Sym) and _condition(value) is condition:
-        assert isinstance(value.term, App)
-        value = Sym(value.term.args[taken])
-    return value
-
-
-def _leaves(term: Term) -> list[Term]:
-    found: dict[Term, None] = {}
-    todo = [term]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, App) and part.op == "ite" and bound_of(part) is None:
-            todo.extend(part.args[1:])
-        else:
-            found[part] = None
-        if len(found) + len(todo) > MAX_LEAVES:
-            return [term]
-    return list(found)
-
-
-def bound_of(term: Term) -> Term | None:
-    """The length, where the term is an unknown index `within` it."""
-    match term:
-        case App(
-            op="ite",
-            args=(App(op="le"), App(op="ite", args=(App(op="lt", args=(place, bound)), *_)), _),
-        ):
-            if isinstance(place, Result) and term is within(place, bound):
-                return bound
-        case _:
-            pass
-    return None
-
-
-def _terms(value: SymbolicValue) -> list[Term]:
-    match value:
-        case Sym(term) | ObjectV(term=term):
-            return [term]
-        case Composite(items):
-            return [term for item in items for term in _terms(item)]
-        case _:
-            return []
-
-
-def _replaced(value: SymbolicValue, place: Term) -> SymbolicValue:
-    """The value with the slot for that index."""
-    match value:
-        case Sym(term):
-            if isinstance(place, Var):
-                return Sym(substitute(term, {place: SLOT}))
-            return Sym(rebuild(term, lambda part: SLOT if part is place else None))
-        case Composite(items):
-            return value.of(_replaced(item, place) for item in items)
-        case _:
-            return value
-
-
-def _widened(templates: Iterable[Template]) -> tuple[Template, ...]:
-    """Fewer templates that say no less: any value of a type is instead of all of that type."""
-    found = {each.key: each for each in templates}
-    for constants in (False, True):
-        if len(found) > MAX_TEMPLATES:
-            wide = [
-                Template(_any_of_type(each.value, constants=constants)) for each in found.values()
-            ]
-            found = {each.key: each for each in wide}
-    kept = [
-        each
-        for each in found.values()
-        if not any(other is not each and _covers(other, each) for other in found.values())
-    ]
-    if len(kept) > MAX_TEMPLATES:
-        raise NoSummary
-    return tuple(kept)
-
-
-def _any_of_type(value: SymbolicValue, *, constants: bool) -> SymbolicValue:
-    """Any value of its type; of a constant only where `constants` says so."""
-    match value:
-        case Sym(Const()) if not constants or is_none(value):
-            return value
-        case Sym(term):
-            return Hole(term.type)
-        case Composite(items):
-            return value.of(_any_of_type(item, constants=constants) for item in items)
-        case _:
-            return value
-
-
-def _covers(one: Template, other: Template) -> bool:
-    """Whether a template says any value where the other one says a certain one of that type."""
-    is_alike = one.bound == other.bound or one.bound is None
-    return _includes(one.value, other.value, is_alike=is_alike)
-
-
-def _includes(one: SymbolicValue, other: SymbolicValue, *, is_alike: bool) -> bool:
-    """`is_alike`: whether a slot stands for the same indices in both."""
-    match one, other:
-        case Hole(type_), Sym() | Hole():
-            return other.type == type_
-        case ObjectHole(), ObjectHole():
-            return one.kind == other.kind
-        case Composite(items), Composite(others):
-            return (
-                type(one) is type(other)
-                and one.shape == other.shape
-                and all(
-                    _includes(mine, its, is_alike=is_alike)
-                    for mine, its in zip(items, others, strict=True)
-                )
-            )
-        case Sym(), Sym():
-            return is_alike and one.term is other.term
-        case _:
-            return False
-
-
-def _absorbs(templates: Sequence[Template], initial: SymbolicValue) -> bool:
-    """Whether what was there before is among the values that a single template stands for."""
-    return (
-        len(templates) == 1
-        and isinstance(templates[0].value, Hole)
-        and isinstance(initial, Sym)
-        and initial.type == templates[0].value.type
-    )
-
-
-def _has_hole(value: SymbolicValue) -> bool:
-    return isinstance(value, Hole | ObjectHole) or (
-        isinstance(value, Composite) and any(map(_has_hole, value.items))
-    )
-
-
-def _flowing(
-    machine: Machine, value: SymbolicValue | Content, seen: frozenset[int] = frozenset()
-) -> list[Term]:
-    if isinstance(value, Content):
-        held = value.held
-        if isinstance(held, SequenceV):
-            return _told(machine, held, seen)
-        return [
-            term
-            for entry in held
-            for term in (
-                entry.present,
-                *_told(machine, entry.value, seen),
-                *(() if entry.key is None else _told(machine, entry.key, seen)),
-            )
-        ]
-    return _told(machine, value, seen)
-
-
-def _told(machine: Machine, value: SymbolicValue, seen: frozenset[int] = frozenset()) -> list[Term]:
-    """What flows into it; nothing flows into functions and the like. `seen`: the objects around, which it may hold."""
-    match value:
-        case UnionV(options):
-            return [term for guard, one in options for term in (guard, *_told(machine, one, seen))]
-        case Composite(items):
-            return [term for item in items for term in _told(machine, item, seen)]
-        case InstanceRef(id_) | Ref(id_) if id_ in seen:
-            return []
-        case InstanceRef(id_):
-            is_there = id_ in machine.bags or all(map(machine.store.get, value.keys))
-            fields = machine.fields(value) if is_there else ()
-            return [term for each in fields for term in _told(machine, each, seen | {id_})]
-        case SequenceV():
-            return [value.over, value.keep, *_told(machine, value.item, seen)]
-        case Ref(id_):
-            is_there = machine.store.get(id_) is not None
-            return _flowing(machine, machine.stored(value), seen | {id_}) if is_there else []
-        case Sym() | ObjectV():
-            return list(flows(machine, value))
-        case _:
-            return []

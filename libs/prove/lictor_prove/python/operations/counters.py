@@ -8,7 +8,6 @@ from lictor_ir.document import Binder
 from lictor_ir.terms import TRUE, apply, const, ite
 from lictor_ir.types import INT
 from lictor_prove.python.kinds import KEYED, NUMERIC, WHOLE, Kind, kind_of
-from lictor_prove.python.machine.loop_summaries import sequence
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -24,6 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
+from lictor_prove.python.machine.unknown_sequences import sequence
 from lictor_prove.python.machine.unknown_values import flows, unknown
 from lictor_prove.python.operations import container_contents, container_methods, containers
 from lictor_prove.python.operations.arithmetic import known_int

@@ -10,7 +10,6 @@ from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE
 from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
-from lictor_prove.python.machine.loop_summaries import one_held
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
     SCALARS,
@@ -30,6 +29,7 @@ from lictor_prove.python.machine.symbolic_values import (
     is_none,
     known,
 )
+from lictor_prove.python.machine.unknown_sequences import one_held
 from lictor_prove.python.refusals import Raises, refuse
 
 Instance = InstanceV | InstanceRef

@@ -27,13 +27,7 @@ from lictor_ir.terms import (
 )
 from lictor_ir.types import BOOL, INT, STR, ListOf, Type
 from lictor_prove.python.kinds import NUMERIC, Kind, kind_of
-from lictor_prove.python.machine.loop_summaries import (
-    bound_of,
-    note_distinct,
-    note_keys,
-    one_of,
-    sequence,
-)
+from lictor_prove.python.machine.loop_templates import bound_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import (
     as_sequence,
@@ -59,6 +53,12 @@ from lictor_prove.python.machine.symbolic_values import (
     alternatives,
     count,
     renamed,
+)
+from lictor_prove.python.machine.unknown_sequences import (
+    note_distinct,
+    note_keys,
+    one_of,
+    sequence,
 )
 from lictor_prove.python.machine.unknown_values import flows, unknown, unknown_index
 from lictor_prove.python.operations.containers import hashable, told_length
