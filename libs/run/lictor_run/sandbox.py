@@ -10,6 +10,7 @@ import __future__ as future_module
 
 import ast
 import builtins
+import copy
 import dataclasses
 import datetime
 import enum
@@ -55,9 +56,14 @@ def rows_of(outline: Json) -> Mapping[str, type[Row]]:
     }
 
 
+_OWN: Final = ".own"
+"""No name of a program is spelled so."""
+
+
 def compiled(tree: ast.Module, name: str) -> CodeType:
     """The code of a program; AttributeError for one that would look behind a value."""
     _refuse_ways_out(tree)
+    tree = _guarded(tree)
     # Annotations are for the front-end; at run time they need no meaning.
     flags = future_module.annotations.compiler_flag
     return compile(tree, name, "exec", flags=flags, dont_inherit=True)
@@ -101,6 +107,7 @@ class World:
             **{name: getattr(builtins, name) for name in (*BUILTINS, *CAUGHT)},
             "__build_class__": builtins.__build_class__,
             "__import__": self._import,
+            _OWN: _own,
         }
 
     def _import(
@@ -238,6 +245,25 @@ def _refuse_ways_out(tree: ast.Module) -> None:
                 continue
         for name in filter(leads_out, names):
             raise AttributeError(f"line {node.lineno}: .{name} is nothing that a program may read")
+
+
+def _guarded(tree: ast.Module) -> ast.Module:
+    """The program, where attributes of nothing but instances of its dataclasses can be assigned to."""
+    if not assignable_fields(tree):
+        return tree
+    tree = copy.deepcopy(tree)
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            owner = ast.Call(ast.Name(_OWN, ast.Load()), [node.value], [])
+            node.value = ast.fix_missing_locations(ast.copy_location(owner, node.value))
+    return tree
+
+
+def _own(value: Any) -> Any:
+    """The value, if a program may assign to its fields."""
+    if type(value).__module__ != NAME or not dataclasses.is_dataclass(value):
+        raise AttributeError(f"{type(value).__name__} is nothing that a program may change")
+    return value
 
 
 @cache

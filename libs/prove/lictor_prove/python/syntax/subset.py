@@ -10,7 +10,6 @@ import ast
 import re
 import warnings
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 from lictor_ir.document import Span
@@ -162,26 +161,14 @@ def changes_others(node: ast.AST, fields: frozenset[str]) -> bool:
 
 
 def assignable_fields(tree: ast.AST) -> frozenset[str]:
-    """The fields of a program's dataclasses, without those that classes of the library have, too."""
-    found = {
+    """The names of the fields of a program's dataclasses."""
+    return frozenset(
         part.target.id
         for node in children(tree)
         if isinstance(node, ast.ClassDef) and node.decorator_list
         for part in node.body
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
-    }
-    return frozenset(found - _attributes_of_the_library()) if found else frozenset()
-
-
-@cache
-def _attributes_of_the_library() -> frozenset[str]:
-    """Attributes of its classes that are written in Python: those could be assigned to."""
-    from fractions import Fraction
-    from string import Template
-    from urllib.parse import ParseResult
-    from uuid import UUID
-
-    return frozenset(name for each in (Fraction, Template, ParseResult, UUID) for name in dir(each))
+    )
 
 
 class ProgramSource:
@@ -316,8 +303,7 @@ def check_subset(
                 refuse(
                     "assign.target",
                     "only names, items, fields of dataclasses and tuples of them can be assigned to",
-                    "Rows and modules don't change; make a new value. A field may have no name that an attribute of"
-                    " Fraction, Template, UUID or a parsed URL has.",
+                    "Rows and modules don't change; make a new value.",
                     node,
                 )
             inner = _flat_children(node)
