@@ -781,9 +781,13 @@ def _are_ints(*values: object) -> bool:
 def _steps(start: Term, left: Term) -> list[Term] | None:
     """What may be added to the first to get the second; None when something else is done to it."""
     found: dict[Term, None] = {}
+    seen: set[Term] = set()
     todo = [left]
     while todo:
         part = todo.pop()
+        if part in seen:
+            continue
+        seen.add(part)
         if part is start:
             found[const(0)] = None
         elif isinstance(part, App) and part.op == "ite":
@@ -816,9 +820,14 @@ def _is_natural(step: Term) -> bool:
 def _places(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
     """By what index it is an item of something: one of these, or an unknown one."""
     found: set[Term] = set()
+    # Terms share their parts: whoever looks at one twice looks at it for ever.
+    seen: set[Term] = set()
     todo = [term]
     while todo:
         part = todo.pop()
+        if part in seen:
+            continue
+        seen.add(part)
         if part in bounds or (bound_of(part) is not None and _varies(part, bounds)):
             found.add(part)
         elif isinstance(part, App):
