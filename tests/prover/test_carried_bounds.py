@@ -258,6 +258,27 @@ def test_a_bound_that_it_does_not_keep_is_never_proved(case: str) -> None:
     assert proof.verdict in (ProofVerdict.UNKNOWN, ProofVerdict.REFUTED), proof
 
 
+DEEP = """\
+    done = 0
+    stop = 9
+    while True:
+        if done == stop:
+            break
+        for user in [user for user in users() if user.active]:
+            done += 1
+        for user in users():
+            if user.active:
+                done += 1
+            pay("a", done)
+"""
+
+
+def test_a_counter_of_many_loops_is_read_part_by_part() -> None:
+    """Each loop counts from what the one before it left: as a tree, what that is has no end."""
+    proof = prove(HEADER.format(contract="pays_at_most(3)") + DEEP, name="deep.py", layer=desk())
+    assert proof.verdict is not ProofVerdict.PROVED
+
+
 @pytest.mark.parametrize("case", ATTEMPTS)
 def test_an_attempt_counts(case: str) -> None:
     proof = prove(source_of(ATTEMPTS[case]), name="attempts.py", layer=desk())

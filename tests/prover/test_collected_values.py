@@ -59,6 +59,24 @@ ROWS = """\
     for row in rows:
         pay(text, min(len(row), 5))
 """
+NOTHING = """\
+    people = everybody()
+    is_verbose = len(people) > 2
+    if not is_verbose:
+        lines = [user.name.title() for user in people if is_verbose]
+        for line in lines:
+            pay(line, 9)
+        pay("a", len(lines) + len(", ".join(user.name.title() for user in people if is_verbose)))
+        pay("b", len({user.name.title() for user in people if is_verbose}))
+        pay("c", len({user.name.title(): user.age for user in people if is_verbose}))
+        pay("d", sum(len(user.name.title()) for user in people if is_verbose))
+        pay("e", len(sorted(user.name.title() for user in people if is_verbose)))
+        pay("f", len(max((user.name.title() for user in people if is_verbose), default="")))
+        if any(user.name.title() == "A" for user in people if is_verbose):
+            pay("g", 9)
+        if not all(user.name.title() == "A" for user in people if is_verbose):
+            pay("h", 9)
+"""
 EITHER_LIST = """\
     names = {"a": [], "b": ["none"]}
     for order in orders("a"):
@@ -108,6 +126,8 @@ EMPTY = """\
 """
 
 KEPT = {
+    "a filter that no item passes": ("each_at_most(0)", NOTHING),
+    "a filter that is known": ("each_at_most(0)", NOTHING.replace("len(people) > 2", "False")),
     "a dict that stays empty has no keys": ("each_at_most(5)", EMPTY),
     "what was appended where a condition held": ("each_at_most(5)", CHEAP),
     "the same, a few of them": ("each_at_most(5)", CHEAP.replace("in cheap:", "in cheap[:3]:")),

@@ -9,9 +9,16 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.proof.prover import prove
 
 HEAD = """\
+from dataclasses import dataclass
+
 import lictor_layer
 from tools.desk.trusted import contracts as c
 from tools.desk.trusted.effects import send_email, users
+
+
+@dataclass
+class Line:
+    name: str
 
 
 @lictor_layer.guarantee(c.not_names())
@@ -27,6 +34,10 @@ def main(n: int) -> None:
         xs.append("c")
         seen.add("a" if i % 2 else "b")
         d["a" if i % 2 else "b"] = "c" if i % 2 else "d"
+    some = [["a"] for i in range(n)]
+    lines = [Line("a") for i in range(n)]
+    some[0][0] = "z"
+    lines[0].name = "z"
 """
 DECIDED_BY_A_NAME = {
     "the item that is removed": "if who in xs:\n    xs.remove(who)\nto = xs[0] if xs else ''",
@@ -48,6 +59,24 @@ DECIDED_BY_A_NAME = {
     "whether one of many lists is cleared": (
         "to = ''\nfor x in xs:\n    h = groups.setdefault(x, [])\n    if x == who:\n        h.clear()\n"
         "    h.append('f')\n    to = 'abc'[:len(h)]"
+    ),
+    "which of many lists is read": "to = some[0][0] if who == 'a' else some[1][0]",
+    "the index of one of many lists": "to = some[len(who)][0]",
+    "which of many lists is changed": (
+        "one = some[0] if who == 'a' else some[1]\none[0] = 'y'\nto = some[0][0]"
+    ),
+    "which of many instances is read": (
+        "one = lines[0] if who == 'a' else lines[1]\nto = one.name"
+    ),
+    "the index of one of many instances": "to = lines[len(who)].name",
+    "which of many instances is changed": "lines[len(who)].name = 'y'\nto = lines[0].name",
+    "which of many instances a loop takes": (
+        "one = lines[0]\nfor at, line in enumerate(lines):\n    if at == len(who):\n        one = line\n"
+        "to = one.name"
+    ),
+    "which of many instances a later call decides": (
+        "one = lines[0]\nto = ''\nfor i in range(n):\n    to = one.name\n    for user in users():\n"
+        "        one = lines[len(user.name)]"
     ),
 }
 

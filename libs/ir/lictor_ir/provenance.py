@@ -310,11 +310,16 @@ def _may_be(flow: Flow, schema: str, column: str, unknowns: _Made) -> bool:
     return isinstance(source, Result) and only in (None, column) and _holds(source.type, schema)
 
 
-def _holds(type_: Type, schema: str) -> bool:
-    """Whether a value of the type may hold rows of the schema."""
+def holds_rows(type_: Type) -> bool:
+    """Whether a value of the type may hold rows."""
+    return _holds(type_, None)
+
+
+def _holds(type_: Type, schema: str | None) -> bool:
+    """Whether a value of the type may hold rows of the schema; of any, where none is named."""
     match type_:
         case RowOf(name):
-            return name == schema
+            return schema in (None, name)
         case ListOf(item) | SetOf(item) | OptionalOf(item):
             return _holds(item, schema)
         case TupleOf(items):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from lictor_ir.provenance import made_of
-from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
+from lictor_ir.terms import FALSE, TRUE, Term, and_, const, not_, or_
 from lictor_prove.python.interpreter.loops import (
     ChangesOutside,
     assign_target,
@@ -240,11 +240,14 @@ def _sequence(
         value = machine.evaluate(node.elt)
         _closed(machine, value)
         written.update(machine.store.since(machine.targets[-1].store))
-        return value, kept
+        return value, FALSE if machine.dead else kept
 
     written: dict[Key, SymbolicValue | Content] = {}
     machine.branch(generator.iter, is_entered(how.over))
     value, kept = symbolic_round(machine, index, how.over, keep, body)
+    if kept is FALSE:
+        # No item comes through. What was computed for one is of no path, and may have the names of other unknowns.
+        return machine.make("list", ()) if isinstance(node, ast.ListComp) else OnceV((), ())
     if machine.declares_unknowns:
         value = _kept_objects(machine, node, SequenceV(how.over, index, value, kept), written)
     items = SequenceV(how.over, index, value, kept)
@@ -372,4 +375,6 @@ def _lazily_unknown(
             f"{name}(… for …) makes trusted calls, and where it stops is not known",
             "Loop with `for`, and leave with `break`.",
         )
+    if isinstance(items, OnceV):
+        return boolean(const(name == "all"))
     return unknown_iterables.some_holds(machine, items, name)

@@ -17,7 +17,7 @@ from lictor_ir.document import (
     Schema,
     Update,
 )
-from lictor_ir.provenance import argument_labels
+from lictor_ir.provenance import argument_labels, holds_rows
 from lictor_ir.terms import TRUE, Const, Term, Var, and_, const, not_, or_, result, substitute
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
 from lictor_prove.errors import ProveError
@@ -172,6 +172,8 @@ class TrustedCalls:
             )
         )
         machine.via_of[call] = machine.via
+        if function.result is not None and holds_rows(function.result):
+            machine.returned_rows[call] = None
         return call
 
     def _demand(

@@ -555,9 +555,13 @@ def _are_ints(*values: object) -> bool:
 def _steps(start: Term, left: Term) -> list[Term] | None:
     """What may be added to the first to get the second; None when something else is done to it."""
     found: dict[Term, None] = {}
+    seen: set[Term] = set()
     todo = [left]
     while todo:
         part = todo.pop()
+        if part in seen:
+            continue
+        seen.add(part)
         if part is start:
             found[const(0)] = None
         elif isinstance(part, App) and part.op == "ite":

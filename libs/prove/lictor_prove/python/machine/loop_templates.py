@@ -157,9 +157,14 @@ def varies(term: Term, indices: Mapping[Term, Term]) -> bool:
 def places_of(term: Term, bounds: Mapping[Term, Term]) -> set[Term]:
     """By what index it is an item of something: one of these, or an unknown one."""
     found: set[Term] = set()
+    # Terms share their parts: whoever looks at one twice looks at it for ever.
+    seen: set[Term] = set()
     todo = [term]
     while todo:
         part = todo.pop()
+        if part in seen:
+            continue
+        seen.add(part)
         if part in bounds or (bound_of(part) is not None and varies(part, bounds)):
             found.add(part)
         elif isinstance(part, App):

@@ -150,6 +150,8 @@ class Machine:
         """What defaultdicts call for a key that they lack, by the object."""
         self.bags: dict[int, Mapping[str, Ref]] = {}
         """Of instances that stand for many, the lists of what their fields hold."""
+        self.returned_rows: dict[str, None] = {}
+        """The calls that returned rows, also those of passes that were given up."""
         self.sites: dict[int, str] = {}
         """Where in the program an object is made."""
         self.sorted: set[int] = set()

@@ -41,7 +41,7 @@ from lictor_prove.python.machine.symbolic_values import (
     count,
     renamed,
 )
-from lictor_prove.python.machine.unknown_values import flows, unknown, within
+from lictor_prove.python.machine.unknown_values import flows, is_made, unknown, within
 from lictor_prove.python.refusals import refuse
 
 
@@ -77,13 +77,24 @@ def one_of_many(machine: Machine, held: Content) -> Content:
     index = machine.fresh_index()
     every = as_sequence(held, index)
     why = "what one of the containers holds that a loop made"
-    labels = made_of(flowing_terms(machine, held), machine.inputs, machine.unknowns)
+    labels = _decided_by(machine, held)
 
     def item(each: tuple[Binder, ...]) -> SymbolicValue:
         place = unknown(machine, INT, why, (), labels=labels, each=each).term
         return renamed(every.item, {every.index: within(place, count(every))})
 
     return Content(held.kind, sequence(machine, item, labels, why, count(every)))
+
+
+def _decided_by(machine: Machine, held: Content) -> set[str]:
+    """What one of many objects is made of, and what may have decided which of them is read, or was changed.
+
+    Nobody knows which it is, nor by what it was chosen: it may have been anything that was there.
+    """
+    made = made_of(flowing_terms(machine, held), machine.inputs, machine.unknowns)
+    is_in_loop = any(each.kind == "going" for each in machine.targets)
+    calls = (each for each in machine.returned_rows if is_in_loop or is_made(machine, each))
+    return {*made, *calls}
 
 
 def one_held(machine: Machine, bag: Ref) -> SymbolicValue:
@@ -97,7 +108,7 @@ def one_held(machine: Machine, bag: Ref) -> SymbolicValue:
         )
     every = as_sequence(held, machine.fresh_index())
     why = "what a field holds of one of the instances that a loop made"
-    labels = made_of(flowing_terms(machine, held), machine.inputs, machine.unknowns)
+    labels = _decided_by(machine, held)
     place = unknown(machine, INT, why, (), labels=labels).term
     return renamed(every.item, {every.index: within(place, count(every))})
 

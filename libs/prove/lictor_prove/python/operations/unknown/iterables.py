@@ -171,6 +171,8 @@ def as_set(machine: Machine, items: SymbolicValue) -> SymbolicValue:
 
 def as_dict(machine: Machine, held: SequenceV) -> SymbolicValue:
     """A dict of these pairs."""
+    if isinstance(held.item, Unbound):
+        return machine.make("dict", ())
     for _, pair in machine.cases(held.item):
         if not isinstance(pair, TupleV) or len(pair.items) != 2:
             refuse("builtin.dict", "dict() takes a dict or pairs", "Use a display: {…}.")
