@@ -60,7 +60,9 @@ def with_picked(machine: Machine, held: SequenceV) -> SequenceV:
         places.append(place)
         return renamed(held.item, {held.index: within(place, size)})
 
-    picked = sequence(machine, item, labels, why, size)
+    # Of nothing nothing is kept: a run in which there is nothing goes one way.
+    some = apply("lt", const(0), size)
+    picked = sequence(machine, item, labels, why, size, some)
     (place,) = places
     if not machine.dead:
         assert isinstance(place, Result)
