@@ -234,7 +234,7 @@ async def test_the_episode_tells_its_features_who_approved_and_who_stopped_it(
     assert balance.age_ms is not None
     assert balance.age_ms >= 50
     # The value stands in the log alone, whose hash is among the evidence.
-    assert b"1250" not in episode.to_json()
+    assert b"1250.5" not in episode.to_json()
     captured = [each for each in await asker.entries() if each.kind == "context_captured"]
     assert [each.value for each in captured] == [{"cents": 1250.5}]
     assert episode.outcome.code is OutcomeCode.SUCCESS
