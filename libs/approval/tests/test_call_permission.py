@@ -39,7 +39,7 @@ EXECUTION = ApprovalExecution(
 
 
 def used(life: RequestLife) -> RequestLife:
-    return after(life, ran(life, ApprovalState.EXECUTING, EXECUTION, SOON, None))
+    return after(life, ran(life, ApprovalState.CALLING, EXECUTION, SOON, None))
 
 
 def test_what_nobody_has_taken_in_or_decided_waits_until_its_time_is_up() -> None:
@@ -218,7 +218,7 @@ def test_an_approval_is_used_once_and_one_for_the_session_again_until_it_is_take
     again = used(handed_in(again, said(again.call, scope="session")))
     assert standing(again, PEOPLE, SOON).reusable
     assert standing(again, PEOPLE, NOW + timedelta(hours=2)).standing == "expired"
-    again = after(again, ran(again, ApprovalState.EXECUTED, EXECUTION, SOON, None))
+    again = after(again, ran(again, ApprovalState.CALLED, EXECUTION, SOON, None))
     assert standing(again, PEOPLE, SOON).lifts
     back = handed_in(again, said(again.call, BOB, "reject"))
     assert standing(back, PEOPLE, SOON).standing == "rejected"
@@ -240,14 +240,14 @@ def test_what_ended_lets_nothing_be_made_and_a_use_that_came_before_is_recorded(
     never = open_call()
     ended = after(never, withdrawn(never, state, SOON, "so"))
     assert standing(ended, PEOPLE, SOON).standing == found
-    assert not ended.may_become(ApprovalState.EXECUTING)
+    assert not ended.may_become(ApprovalState.CALLING)
     given = handed_in(never, said(never.call))
     ended = after(given, withdrawn(given, state, SOON, "so"))
     assert standing(ended, PEOPLE, SOON).standing == found
     late = used(ended)
-    assert late.state is ApprovalState.EXECUTING
+    assert late.state is ApprovalState.CALLING
     assert standing(late, PEOPLE, SOON).standing == "stale"
-    assert not late.may_become(ApprovalState.EXECUTING)
+    assert not late.may_become(ApprovalState.CALLING)
 
 
 @pytest.mark.parametrize("state", ApprovalState)
