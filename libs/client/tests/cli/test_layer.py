@@ -28,6 +28,16 @@ async def test_layers_are_listed_with_what_is_wrong_with_them(cli, tmp_path: Pat
     assert "there is no tools/<domain>/trusted" in told.stdout
 
 
+async def test_a_layer_is_named_as_other_commands_name_it(cli) -> None:
+    for command in ("show", "list"):
+        plain = await cli("layer", command, LAYERS)
+        assert plain.returncode == 0, plain.stderr
+        assert (await cli("layer", command, "--import-root", LAYERS)).stdout == plain.stdout
+    package = LAYERS / "tools/mail/trusted"
+    told = await cli("layer", "show", "--import-root", LAYERS, "--trusted-root", package)
+    assert "\n  send_mail(addr: str, name: str, text: str) -> None\n" in told.stdout
+
+
 async def test_without_a_layer_there_is_nothing_to_show(cli) -> None:
     told = await cli("layer", "show")
     assert told.returncode == 5

@@ -199,9 +199,12 @@ async def test_what_is_not_decided_in_time_has_the_same_shape_and_names_its_laye
     assert proof["layer_hash"] is not None
     shown = await cli("prove", "--timeout", "0.2", *LAYERS, program)
     # Why it is undecided stands below the guarantee.
-    guarantee, why = shown.stdout.splitlines()[1:3]
+    guarantee, why, remedy = shown.stdout.splitlines()[1:4]
     assert guarantee.startswith("    unknown   at_most(0)")
     assert why.startswith(" " * 8)
+    # And what to do about it, once.
+    assert remedy == f"        to do: {proof['reasons'][0]['remedy']}"
+    assert shown.stdout.count("to do:") == 1
     assert proof["reasons"][0]["message"].startswith("at_most(0) can't be decided: ")
 
 
