@@ -390,6 +390,7 @@ class Governor:
                 source_name=program.name,
                 target=program.target,
                 program=program.source,
+                inputs=program.written_inputs(),
                 layer_hash=program.layer_hash,
                 timeout_ms=program.timeout_ms,
             )

@@ -138,6 +138,7 @@ if TYPE_CHECKING:
         ReportGateRequest,
     )
     from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+    from lictor_schema.proofs.inputs import InputParameter
     from lictor_schema.proofs.proof import (
         GuaranteePossibility,
         GuaranteeResult,
@@ -216,6 +217,7 @@ __all__ = [
     "GuaranteeResult",
     "GuaranteeStanding",
     "GuardDecision",
+    "InputParameter",
     "MarkKind",
     "MatchedRule",
     "OperatorContext",
@@ -342,6 +344,7 @@ _NAMES_IN = {
     ),
     "lictor_schema.gates.gate": "DispatchGateRequest GateAnswer GateRequest ReportGateRequest",
     "lictor_schema.proofs.coverage": "CoverageReport CoverageStatus DomainCoverage",
+    "lictor_schema.proofs.inputs": "InputParameter",
     "lictor_schema.proofs.proof": (
         "GuaranteePossibility GuaranteeResult GuaranteeStanding ProofAnalysis ProofReason "
         "ProofRehearsal ProofResult ProofTimings ProofVerdict"

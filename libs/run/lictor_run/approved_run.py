@@ -142,9 +142,9 @@ class Run:
                 break
         return await self._finish(outcome(self.effects), reason)
 
-    async def give_up(self, reason: RunReason) -> RunFinished:
-        """Say what became of the run without taking anything back."""
-        return await self._finish(outcome(self.effects), reason)
+    async def give_up(self, reason: RunReason, became: RunOutcome | None = None) -> RunFinished:
+        """Say what became of the run without taking anything back; by its journal, if that is not given."""
+        return await self._finish(became or outcome(self.effects), reason)
 
     async def _finish(self, became: RunOutcome, reason: RunReason | None) -> RunFinished:
         effects = self.effects

@@ -8,9 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
+from runs_on_disk import (
+    RUN_ID,
+    TASK_ID,
+    Bank,
+    MemoryJournal,
+    at_once,
+    execute,
+    program,
+    refused,
+    why_not,
+)
 
-from lictor_prove.proof.prover import prove
+from lictor_ir.json.document import document_hash
+from lictor_prove.proof.prover import document_of, prove
 from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_DEPTH
 from lictor_prove.this_python import this_python
 from lictor_run.approved_run import Run
@@ -19,6 +30,8 @@ from lictor_run.program_interpreter import ENVIRONMENT
 from lictor_run.stale_approval import check_python
 from lictor_schema.approvals.run import EffectDone, EffectFailed, EffectStarted, RunOutcome
 from lictor_schema.core.ids import idempotency_key
+from lictor_schema.proofs.inputs import written_inputs
+from lictor_schema.proofs.program import program_hash
 from lictor_schema.proofs.proof import ProofVerdict
 
 
@@ -245,8 +258,94 @@ def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: s
     assert why_not(bank, approved) == "stale.layer"
 
 
+PAYING = program(
+    """
+    if cents <= 100:
+        pay(name, cents)
+    """
+).replace("def main()", "def main(name: str, cents: int)")
+
+
+@pytest.mark.parametrize(
+    ("values", "done"),
+    [
+        ({"name": "ada", "cents": 5}, [["pay", "ada", 5]]),
+        ({"name": "  ada\n", "cents": -(2**70)}, [["pay", "  ada\n", -(2**70)]]),
+        ({"name": "ada", "cents": 101}, []),
+    ],
+)
+async def test_a_program_runs_with_exactly_the_values_that_were_approved(
+    bank: Bank, values: dict[str, Any], done: list[Any]
+) -> None:
+    approved = bank.approved(PAYING, inputs=written_inputs(values))
+    ended = await Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w").execute(
+        approved, bank.place(), at_once
+    )
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == done
+
+
+async def test_parameters_of_every_kind_are_passed(bank: Bank) -> None:
+    source = program(
+        """
+        rate(ratio)
+        if is_loud:
+            post(f"{text} {number}", loud=is_loud)
+        """
+    ).replace("def main()", "def main(number: int, /, text: str, *, ratio: float, is_loud: bool)")
+    values = {"number": 2**60, "text": "ä", "ratio": -0.0, "is_loud": True}
+    approved = bank.approved(source, inputs=written_inputs(values))
+    journal = MemoryJournal()
+    run = Run(RUN_ID, TASK_ID, journal, writer="w")
+    ended = await run.execute(approved, bank.place(), at_once)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["post", f"ä {2**60}", True]]
+    first = next(each for each in journal.entries if isinstance(each, EffectStarted))
+    assert first.arguments == {"value": {"float": "-0.0"}}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        (None, "inputs.not_run"),
+        ({"name": "ada"}, "inputs.not_run"),
+        ({"name": "ada", "cents": 5, "more": 1}, "inputs.unknown"),
+        ({"name": "ada", "cents": True}, "inputs.type"),
+        ({"name": "ada", "cents": {"float": "5.0"}}, "inputs.type"),
+        ({"name": "ada", "cents": {"int": "5"}}, "inputs.type"),
+        ({"name": ["ada"], "cents": 5}, "inputs.type"),
+    ],
+)
+async def test_values_that_are_not_those_of_the_program_do_not_run(
+    bank: Bank, inputs: Any, code: str
+) -> None:
+    assert why_not(bank, bank.approved(PAYING, inputs=inputs)) == code
+
+
+async def test_a_program_that_is_given_what_it_does_not_take_does_not_run(bank: Bank) -> None:
+    approved = bank.approved(program("send('x')"), inputs={"x": 1})
+    assert await refused(bank, approved) == "inputs.unknown"
+
+
+async def test_commands_run_with_the_values_that_were_approved(bank: Bank) -> None:
+    source = "lictor-commands v1\ninput name: str\ncall send(text = name)\n"
+    document = document_of(source, name="p.lictor", layer=bank.layer(), language="commands")
+    approved = bank.approved(
+        program("send('x')"),
+        program=source,
+        program_hash=program_hash(source),
+        language="commands",
+        source_name="p.lictor",
+        ir_hash=document_hash(document),
+        inputs={"name": "ada"},
+    )
+    run = Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w")
+    ended = await run.execute(approved, bank.place(), at_once)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["send", "ada"]]
+
+
 NEVER_RUN = {
-    "parameters": program("send('x')").replace("def main()", "def main(cents: int)"),
     "an argument of more bytes than a call takes": program(f"send('{'a' * (MAX_ARGUMENTS + 1)}')"),
     "an argument that is nested too deep": program(
         f"some({'[' * (MAX_DEPTH + 2)}{']' * (MAX_DEPTH + 2)})",

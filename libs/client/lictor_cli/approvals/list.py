@@ -9,14 +9,18 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
     common_arguments,
     counted,
+    printable,
     quiet_logs,
     say,
     say_json,
     say_table,
 )
 from lictor_schema.approvals.approval import ApprovalRequest, ApprovalState
+from lictor_schema.proofs.inputs import shown_inputs
 
 HELP = "List requests and where they stand; those that wait first. Without --all, only those that are open."
+
+_MAX_VALUES = 60
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -53,7 +57,9 @@ async def run(options: Namespace) -> int:
 
 def _row(life: RequestLife) -> tuple[str, ...]:
     binding = life.request.binding
-    program = f"{binding.source_name} ({binding.target}) of task {binding.task_id}"
+    values = ", ".join(shown_inputs(binding.inputs))
+    given = f" with {printable(values, _MAX_VALUES)}" if values else ""
+    program = f"{binding.source_name} ({binding.target}) of task {binding.task_id}{given}"
     until = life.due if life.state.is_open else "-"
     return (
         life.request.request_id,

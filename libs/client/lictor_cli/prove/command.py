@@ -15,6 +15,7 @@ from lictor.errors import LayerUnusable, LictorError
 from lictor_cli.main import FAILED, LAYER, OK
 from lictor_cli.output.progress_bar import counting
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.prove.input_options import given_inputs, input_arguments
 from lictor_cli.prove.layer_source import layer_arguments, layer_of, names_layer
 from lictor_cli.prove.proof_output import Broken, FileReport, Written, told, written_goals
 from lictor_cli.prove.suggestions import Suggestion, unified, write
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lictor_prove.proof.result import Proof
     from lictor_prove.proof.settings import ProofSettings
     from lictor_prove.rehearsal.stage import Stage
+    from lictor_schema.proofs.inputs import Inputs
     from lictor_schema.proofs.program import Language
 
 HELP = """\
@@ -117,6 +119,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
     )
+    input_arguments(parser)
     common_arguments(parser)
 
 
@@ -169,6 +172,8 @@ async def run(options: Namespace) -> int:
         )
     if options.submit and options.smtlib is not None:
         raise LictorError("--smtlib is for proofs made here: leave --submit or --smtlib out.")
+    if len(options.files) > 1 and (options.input or options.inputs is not None):
+        raise LictorError("--input and --inputs are for one program: prove each with its own.")
     codes = [OK]
     if options.submit:
         for report in await _submitted(options):
@@ -368,6 +373,7 @@ def _report(
             language=language,
             source_name=name,
             decided_at=datetime.now(UTC),
+            inputs=_written(options, source, language),
         ),
         broken=tuple(
             Broken(
@@ -385,6 +391,16 @@ def _report(
         certificate=written,
         smtlib=None if options.smtlib is None else written_goals(path, proof, options.smtlib),
     )
+
+
+def _written(options: Namespace, source: str, language: "Language") -> "Inputs | None":
+    """The values as they would be submitted."""
+    from lictor_schema.proofs.inputs import InputRefused, written_inputs
+
+    try:
+        return written_inputs(given_inputs(options, source, language) or {}) or None
+    except InputRefused as error:
+        raise LictorError(f"{error}.") from None
 
 
 def _certified(
@@ -420,17 +436,21 @@ async def _submitted(options: Namespace) -> list[FileReport]:
 
     if options.task is None:
         raise LictorError("--submit needs --task: a proof belongs to the task it is for.")
-    programs = [
-        Program(
-            read_source(Path(file)),
-            name=Path(file).name,
+    programs: list[Program] = []
+    for file in map(Path, options.files):
+        source, language = read_source(file), language_of(file, options)
+        program = Program(
+            source,
+            name=file.name,
             target=options.target,
-            language=language_of(Path(file), options),
+            language=language,
             layer_hash=options.layer,
             timeout_ms=round(options.timeout * 1000),
+            inputs=given_inputs(options, source, language),
         )
-        for file in options.files
-    ]
+        # What does not fit is said without a broker, too.
+        program.written_inputs()
+        programs.append(program)
     async with connect(options.url, runtime=options.runtime, reads_all=True) as governor:
         # Each waits for its turn, and for the others before it.
         patience = options.timeout * len(programs) + 30

@@ -26,6 +26,7 @@ from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.inputs import INPUTS, Inputs
 from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
 from lictor_schema.proofs.proof import (
     PYTHON,
@@ -106,6 +107,9 @@ class ApprovalBinding(Model):
     )
     python: Label | None = Field(
         default=None, exclude_if=lambda value: value is None, description=PYTHON
+    )
+    inputs: Inputs | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=INPUTS
     )
 
 

@@ -22,6 +22,7 @@ from lictor_schema.core.base_model import (
     UuidText,
 )
 from lictor_schema.core.canonical_json import refuse_duplicate_keys
+from lictor_schema.proofs.inputs import INPUTS, Inputs
 from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
 
 K = TypeVar("K", bound=str)
@@ -93,6 +94,9 @@ class RunStarted(RunEntry[Literal["run_started"]]):
     ir_hash: ContentHash = Field(description="Its Effect IR")
     layer_hash: ContentHash = Field(description="The trusted layer")
     guarantees_hash: ContentHash = Field(description="What was proved")
+    inputs: Inputs | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=INPUTS
+    )
     approved_by: Label = Field(description="The name of the key that approved it")
     signed: SignedNote = Field(description="The signed decision, as it was handed in")
 
