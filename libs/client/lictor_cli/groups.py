@@ -245,6 +245,8 @@ GROUPS = {
             "list": ("session.list", "those that went on last, first"),
             "show": ("session.show", "how it stands"),
             "log": ("session.log", "everything that changed it"),
+            "halt": ("session.halt:HALT", "deny every further call"),
+            "resume": ("session.halt:RESUME", "let it go on"),
             "snapshot": ("session.state:SNAPSHOT", "keep its state"),
             "restore": ("session.state:RESTORE", "set its state back"),
             "reset": ("session.state:RESET", "forget what its policies and providers know"),

@@ -8,7 +8,8 @@ from nats.aio.msg import Msg
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
 from lictor_bus.gates.denials import FEEDBACK
-from lictor_bus.gates.gate_runner import GateRunner
+from lictor_bus.gates.desk import HALT, HALT_NEWS
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
@@ -16,6 +17,9 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
+from lictor_feedback.halt.desk import HaltDesk
+from lictor_feedback.halt.mark import HaltMark
+from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.projectors import BELL, projectors
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.log import SessionLog
@@ -29,6 +33,7 @@ from lictor_schema.decisions.guard_decision import GuardDecision
 from lictor_schema.gates.gate_record import SessionGateRecord
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.feedback import StampedFeedback
+from lictor_schema.sessions.halt import HaltEntry
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
 NAME = FEEDBACK
@@ -48,12 +53,19 @@ SPEC = ServiceSpec(
         streams.DECISIONS,
         streams.TIMERS,
         streams.GATES,
+        streams.ACTIONS,
     ),
     channels=(
         StreamChannel(
             subject=subjects.SESSION_LOG.pattern,
             message=AnySessionEntry,
             description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
+            reads=False,
+        ),
+        StreamChannel(
+            subject=subjects.HALTS,
+            message=HaltEntry,
+            description="Operators' orders to halt sessions, and to let them go on (stream SESSIONS).",
             reads=False,
         ),
         StreamChannel(
@@ -86,8 +98,8 @@ SPEC = ServiceSpec(
 
 async def make_engine(
     runtime: ServiceRuntime, client: TolerantClient, sessions: Sessions
-) -> Engine:
-    """The sessions of this instance, on a connection to the store of its own."""
+) -> tuple[Engine, HaltWatch]:
+    """The sessions of this instance, and what is halted, on a connection to the store of their own."""
     age = ServerAge()
     url = runtime.settings.redis_url
     redis = await runtime.connections.redis(age.on_connect)
@@ -109,7 +121,7 @@ async def make_engine(
         engine.doubt(message.data.decode("utf-8", "replace"))
 
     await client.subscribe_surely(subjects.SESSION_DOUBT, cb=on_doubt)
-    return engine
+    return engine, HaltWatch(client, HaltMark(redis, age, quick, runtime.tags()))
 
 
 async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
@@ -131,11 +143,17 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
             now_us=now_us,
         )
 
-    desk = SessionQuestions(await make_engine(runtime, client, sessions), sessions, standing)
+    engine, watch = await make_engine(runtime, client, sessions)
+    desk = SessionQuestions(engine, sessions, standing, watch)
+    orders = HaltDesk(client, engine, sessions, watch)
     gates = GateRunner(
         client,
         NAME,
-        SessionReplies(desk).bound(),
+        (
+            *SessionReplies(desk).bound(),
+            BoundGate(gate=HALT, handle=orders.order),
+            BoundGate(gate=HALT_NEWS, handle=orders.news),
+        ),
         runtime.telemetry,
         at_once=QUESTIONS_AT_ONCE,
         records_linger_s=RECORDS_LINGER_S,
@@ -147,7 +165,7 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
         dead=DeadLetters(runtime.client, NAME),
         telemetry=runtime.telemetry,
     )
-    return [*projectors(runtime, shelf.name_of), ticks, gates]
+    return [*projectors(runtime, shelf.name_of), ticks, watch, gates]
 
 
 def make_service() -> Service:

@@ -186,6 +186,7 @@ def _ours() -> tuple[Role, ...]:
             ),
             writes=(
                 subjects.SESSION_LOG.any,
+                subjects.HALTS,
                 subjects.DEFINITION.any,
                 subjects.GUIDANCE.any,
                 subjects.GUARD_DECISION.any,
@@ -195,6 +196,8 @@ def _ours() -> tuple[Role, ...]:
                 subjects.GATED.where(gate="stop"),
                 subjects.SESSION_DOUBT,
             ),
+            # Whether the kill-switch is engaged.
+            looks_at=(streams.ACTIONS,),
             hears=(subjects.SESSION_DOUBT,),
         ),
         _service(

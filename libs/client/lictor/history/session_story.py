@@ -21,6 +21,8 @@ from lictor_schema.sessions.session_log import (
     FeedbackDelivered,
     FeedbackRaised,
     SessionBegun,
+    SessionHalted,
+    SessionResumed,
     StateKept,
     StateReset,
     StateRestored,
@@ -96,7 +98,7 @@ class Overview:
                 self.snapshots[entry.snapshot_id] = moment(entry.at_us)
             case StateReset():
                 self.waiting.clear()
-            case CallReserved() | StateRestored():
+            case CallReserved() | StateRestored() | SessionHalted() | SessionResumed():
                 pass
 
     def _count(self, call_id: str, outcome: str) -> None:
@@ -155,6 +157,10 @@ def told(entry: AnySessionEntry) -> str:
             return f"was set back to {to}: {entry.cause}"
         case StateReset():
             return f"was reset: {entry.cause}"
+        case SessionHalted():
+            return f"was halted by {entry.by}: {entry.reason}"
+        case SessionResumed():
+            return f"was let go on by {entry.by}: {entry.reason}"
 
 
 def _files(entry: CallReserved | CallDenied | CallFinished) -> str:

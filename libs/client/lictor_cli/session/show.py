@@ -6,9 +6,10 @@ from typing import Any
 
 from lictor.errors import LictorError
 from lictor.history.session_story import Overview, entries, moment, told
+from lictor_bus.logs.halts import HaltsInForce, halts_in_force
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import printable, quiet_logs, say, say_json
-from lictor_cli.session.sources import say_entry, session_arguments, session_at
+from lictor_cli.session.sources import halts_as_json, say_entry, session_arguments, session_at
 
 HELP = "Show how a session stands."
 
@@ -25,19 +26,27 @@ async def run(options: Namespace) -> int:
     async with session_at(options) as (client, session):
         async for entry in entries(client, session.runtime, session.session_id):
             overview.add(entry)
+        halts = await halts_in_force(client)
     if overview.begun is None:
         raise LictorError(f"the log of session {session.session_id} does not say how it began.")
     if options.json:
-        say_json(_as_json(overview))
+        say_json(_as_json(overview, _halts_of(overview, halts)))
     else:
-        _say_overview(overview)
+        _say_overview(overview, _halts_of(overview, halts))
     return OK
 
 
-def _as_json(overview: Overview) -> dict[str, Any]:
+def _halts_of(overview: Overview, halts: HaltsInForce) -> list[dict[str, Any]]:
+    begun = overview.begun
+    assert begun is not None
+    return halts_as_json(halts.of_session(begun.runtime, begun.session_id, begun.definition))
+
+
+def _as_json(overview: Overview, halts: list[dict[str, Any]]) -> dict[str, Any]:
     stop = overview.stop
     return {
         "session": None if overview.begun is None else json.loads(overview.begun.to_json()),
+        "halted": halts,
         "entries": overview.entries,
         "calls": overview.outcomes,
         "usage": {
@@ -53,7 +62,7 @@ def _as_json(overview: Overview) -> dict[str, Any]:
     }
 
 
-def _say_overview(overview: Overview) -> None:
+def _say_overview(overview: Overview, halts: list[dict[str, Any]]) -> None:
     begun, stop = overview.begun, overview.stop
     assert begun is not None
     calls = ", ".join(f"{number} {outcome}" for outcome, number in overview.outcomes.items())
@@ -66,6 +75,7 @@ def _say_overview(overview: Overview) -> None:
         ("definition", f"{begun.definition} {begun.version} ({begun.definition_hash})"),
         ("began", moment(begun.at_us)),
         ("deadline", None if begun.deadline_us is None else moment(begun.deadline_us)),
+        *(("halted", "by {by} ({scope}) at {at}: {reason}".format(**each)) for each in halts),
         ("calls", calls or "none yet"),
         ("used", f"{tokens}{cost}"),
         ("last stop", None if stop is None else told(stop)),

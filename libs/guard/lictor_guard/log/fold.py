@@ -23,12 +23,14 @@ from lictor_guard.facts.session_fact_changes import (
     runs_no_more,
     seen,
     state_change,
+    tally_of,
     touched,
     waiting,
     with_changes,
 )
 from lictor_guard.facts.session_facts import (
     BROKEN,
+    HALT_ORDER,
     IDENTITY,
     RECENT,
     STATE_CHANGE,
@@ -36,6 +38,7 @@ from lictor_guard.facts.session_facts import (
     WAITING,
     CallSeen,
     Identity,
+    LastHaltOrder,
     Snapshot,
     SubagentBlocks,
     Waiting,
@@ -61,6 +64,8 @@ from lictor_schema.sessions.session_log import (
     FeedbackDelivered,
     FeedbackRaised,
     SessionBegun,
+    SessionHalted,
+    SessionResumed,
     StateKept,
     StateReset,
     StateRestored,
@@ -100,6 +105,8 @@ class Folder:
             FeedbackDelivered: self._spoken,
             StopJudged: self._stopped,
             StateKept: self._kept,
+            SessionHalted: _ordered,
+            SessionResumed: _ordered,
         }
 
     def call(
@@ -135,6 +142,8 @@ class Folder:
                 return frozenset((TALLY, WAITING, blocks_name(entry.agent_id)))
             case StateKept():
                 return frozenset((TALLY, STATE_CHANGE, snapshot_name(entry.snapshot_id)))
+            case SessionHalted() | SessionResumed():
+                return frozenset((TALLY, HALT_ORDER))
             case StateRestored() | StateReset():
                 raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
 
@@ -356,6 +365,12 @@ class Folder:
     def _context(self, entry: AnySessionEntry, at_us: int, reserved: bool = False) -> CheckContext:
         name = self._guarded.definition.metadata.name
         return CheckContext(at_us, entry.session_id, name, reserved)
+
+
+def _ordered(entry: SessionHalted | SessionResumed, _: int, facts: Facts) -> Changes:
+    # The agent did nothing.
+    tally = with_changes(touched(facts, entry), active_us=tally_of(facts).active_us)
+    return {TALLY: tally, HALT_ORDER: LastHaltOrder(request_id=entry.request_id)}
 
 
 def _keys(

@@ -1,11 +1,13 @@
 """What each question about a session means: which definition judges it, which facts it needs, what it changes."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from lictor_bus.errors import MessageRefused
+from lictor_bus.logs.halts import HaltsInForce
 from lictor_bus.names import subjects
 from lictor_feedback.session.engine import (
     DecidedAnswer,
@@ -18,6 +20,7 @@ from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.definitions.loading import default_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
+from lictor_guard.session.halts import Halts
 from lictor_guard.session.judge import SessionJudge
 from lictor_guard.session.snapshots import kept_snapshot
 from lictor_schema.gates.gate import GateRequest
@@ -64,6 +67,14 @@ AskStanding = Callable[[SessionBegun, int], Awaitable[TaskStanding | None]]
 """How the task of a session stands, asked at a time in microseconds; None when that is unknown."""
 
 
+class KnownHalts(Protocol):
+    """What is halted."""
+
+    async def now(self) -> HaltsInForce:
+        """All of it; an outage is raised, never taken for nothing."""
+        ...
+
+
 class Sessions:
     """A judge for each definition that some session is pinned to."""
 
@@ -99,10 +110,13 @@ class _WantsStanding(Exception):
 class SessionQuestions:
     """Every question, by name."""
 
-    def __init__(self, engine: Engine, sessions: Sessions, standing: AskStanding) -> None:
+    def __init__(
+        self, engine: Engine, sessions: Sessions, standing: AskStanding, halts: KnownHalts
+    ) -> None:
         self._engine = engine
         self._sessions = sessions
         self._standing = standing
+        self._halts = halts
 
     async def begin(self, request: SessionBeginRequest) -> DecidedAnswer[SessionBeginAnswer]:
         """A session begins, or goes on."""
@@ -141,13 +155,22 @@ class SessionQuestions:
     async def check(self, request: ToolGateRequest) -> DecidedAnswer[ToolGateAnswer]:
         """May this tool be called?"""
         key = _key(request)
-        decided = await self._engine.look(
-            key,
-            SessionOperation(
-                lambda session: session.names_for_check(request),
-                lambda session, facts, now_us: session.check(request, facts, now_us),
-            ),
-        )
+        begun = (await self._engine.known(key)).begun
+        # Sent together with the question for the facts: one round trip.
+        asked = asyncio.ensure_future(self._halts.now())
+        try:
+            decided = await self._engine.look(
+                key,
+                SessionOperation(
+                    lambda session: session.names_for_check(request),
+                    lambda session, facts, now_us: session.check(
+                        request, facts, now_us, _halts_of(begun, asked.result())
+                    ),
+                ),
+                asked,
+            )
+        finally:
+            _give_up(asked)
         definition = (await self._engine.known(key)).session.guarded.definition
         return replace(decided, records_first=definition.gate_records == "required")
 
@@ -255,11 +278,14 @@ class SessionQuestions:
         standing = None
         if known.session.stop_wants_standing(request):
             standing = await self._standing(known.begun, self._engine.now_us())
+        halts = _halts_of(known.begun, await self._halts.now())
         return await self._engine.change(
             key,
             SessionOperation(
                 lambda session: session.names_for_stop(request),
-                lambda session, facts, now_us: session.stop(request, facts, now_us, standing),
+                lambda session, facts, now_us: session.stop(
+                    request, facts, now_us, standing, halts
+                ),
             ),
         )
 
@@ -292,6 +318,16 @@ class SessionQuestions:
             return session.reset(request, _whole(stored), now_us)
 
         return await self._engine.change_whole(_key(request), decide, STATE_WITHIN_S)
+
+
+def _halts_of(begun: SessionBegun, halts: HaltsInForce) -> Halts:
+    return halts.of_session(begun.runtime, begun.session_id, begun.definition)
+
+
+def _give_up(asked: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more, also if it failed."""
+    if not asked.cancel() and not asked.cancelled():
+        asked.exception()
 
 
 def _key(request: GateRequest) -> str:
