@@ -226,8 +226,9 @@ class Rehearsal:
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
         usage: Usage | None = None,
+        **told: Any,
     ) -> ToolResultAnswer:
-        request = self.reported(tool, call_id, outcome, task, params, resources, usage)
+        request = self.reported(tool, call_id, outcome, task, params, resources, usage, **told)
         names = self.session.names_for_result(request)
         return self._ask(names, lambda facts: self.session.result(request, facts, self.now_us))
 
@@ -249,6 +250,7 @@ class Rehearsal:
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
         usage: Usage | None = None,
+        **told: Any,
     ) -> ToolResultReport:
         return ToolResultReport(
             **self._fields(task=task),
@@ -258,6 +260,7 @@ class Rehearsal:
             outcome=outcome,
             resources=resources,
             usage=usage,
+            **told,
         )
 
     def call(self, tool: str, outcome: Any = "ok", **fields: Any) -> ToolGateAnswer:

@@ -159,7 +159,10 @@ class Folder:
             for owner, keys in ((each.owner, each.checker.keys) for each in counting)
             for key in keys()
         )
-        return frozenset((TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always))
+        labels = self._guarded.labels.names(call.call_id)
+        return frozenset(
+            (TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always, *labels)
+        )
 
     def names_of_result(self, call: Call) -> frozenset[str]:
         """What a result may change: every policy, provider and checker is given it."""
@@ -167,9 +170,9 @@ class Folder:
             *((each.owner, each.policy.keys) for each in self._guarded.policies),
             *((each.owner, each.checker.keys_of) for each in self._guarded.checkers),
         )
-        return frozenset(
-            (TALLY, RECENT, BROKEN, call_name(call.call_id), *_keys(own, call), *self._always)
-        )
+        labels = self._guarded.labels.names(call.call_id)
+        mark = call_name(call.call_id)
+        return frozenset((TALLY, RECENT, BROKEN, mark, *_keys(own, call), *self._always, *labels))
 
     def fold(self, entry: AnySessionEntry, sequence: int, facts: Facts) -> Changes:
         """What an entry at a sequence of the log changes, by full name."""
@@ -184,7 +187,11 @@ class Folder:
         """What a restore or a reset changes, from all facts; `kept` is the state of the snapshot that is named."""
         tally = touched(Facts({TALLY: whole.get(TALLY)}), entry)
         if isinstance(entry, StateReset):
-            forgotten = {name: None for name in whole if _is_forgotten(name)}
+            forgotten = {
+                name: None
+                for name, fact in whole.items()
+                if _is_forgotten(name) and fact.retention != "lasting"
+            }
             fresh = fresh_cadences(self._guarded, tally.calls)
             marked = state_change(entry)
             return {**forgotten, **fresh, **marked, WAITING: ringing(entry), TALLY: tally}
@@ -193,7 +200,7 @@ class Folder:
             name: None for name, fact in whole.items() if fact.retention == "state"
         }
         # Nothing logged makes way, not even for a document that was taken in before that was asked.
-        logged = {name for name, fact in whole.items() if fact.retention == "log"}
+        logged = {name for name, fact in whole.items() if fact.retention != "state"}
         changes |= {name: fact for name, fact in state.items() if name not in logged}
         changes |= {**state_change(entry), TALLY: tally}
         after = {**whole, **changes}
@@ -258,7 +265,8 @@ class Folder:
             )
         mark = CallSeen(reserved=True, signature=call.signature)
         after = with_changes(tally, running=tally.running + 1, ended=None)
-        return {**learned.done(), name: mark, TALLY: after}
+        labels = self._guarded.labels.on_allowed(call, facts, tally.last_us)
+        return {**learned.done(), **labels, name: mark, TALLY: after}
 
     def _denied(self, entry: CallDenied, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
@@ -289,10 +297,14 @@ class Folder:
         for owner, on_result in self._hearers():
             own = facts.of(owner)
             learned.hear(owner, lambda tell=on_result, own=own: tell(call, result, own, context))
+        labels = self._guarded.labels.on_result(
+            call, facts, tally.last_us, ran=result.ran, output=entry.output
+        )
         if mark is None or mark.outcome is None:
             tally = counted(runs_no_more(tally, mark), entry)
         return {
             **learned.done(),
+            **labels,
             TALLY: with_changes(with_usage(tally, entry.usage), ended=None),
             **self._recent(entry, call, entry.outcome, facts, tally.last_us),
             name: CallSeen(outcome=entry.outcome, reserved=reserved),

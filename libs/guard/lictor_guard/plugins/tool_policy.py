@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from lictor_guard.facts.fact import Changes, OwnFacts
-from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_call import Call, Result, StandingLabel
 
 NOTHING: Changes = {}
 
@@ -49,6 +49,8 @@ class CheckContext:
     """Whether this very call was allowed before, and `on_allowed` has counted it."""
     wall_us: int | None = None
     """What the clock says when a call is checked: earlier than `now_us` after one that ran fast was put right."""
+    labels: Mapping[str, StandingLabel] | None = None
+    """The labels that the session has by other calls, when a call is checked; None where that is not known."""
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ class SessionJudge:
             definition=identity.definition,
             reserved=mark is not None and mark.reserved,
             wall_us=now_us,
+            labels=self.guarded.labels.standing(facts, call.call_id),
         )
         judged = (
             tool_gate.refused(request.refused)
@@ -341,7 +342,7 @@ class SessionJudge:
             duration_ms=request.duration_ms,
             error=request.error,
             output_sha256=request.output_sha256,
-            output=request.output if self.guarded.keeps_calls else None,
+            output=request.output if self.guarded.needs_outputs else None,
             usage=request.usage,
         )
 
