@@ -5,11 +5,12 @@ so its times are `UtcMillis` text. Each request has a log of its own on stream A
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     ContentHash,
@@ -35,6 +36,7 @@ from lictor_schema.proofs.proof import (
     ProofRehearsal,
     ProofVerdict,
 )
+from lictor_schema.sessions.session_questions import Params
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
@@ -47,10 +49,16 @@ class ApprovalState(StrEnum):
     """How far a request is; the last token but one of the subject its entry stands on."""
 
     REQUESTED = "requested"
+    ENDORSED = "endorsed"
+    """Somebody approved it, and others must too."""
+    DELEGATED = "delegated"
+    """Somebody named another who may decide in their place."""
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
     STALE = "stale"
+    CANCELLED = "cancelled"
+    """Whoever asked does not want it any more."""
     EXECUTING = "executing"
     EXECUTED = "executed"
     COMPENSATED = "compensated"
@@ -61,16 +69,27 @@ class ApprovalState(StrEnum):
     """Whether an effect happened is not known."""
     FAILED = "failed"
     """It failed before any effect."""
+    # A call has states of its own, so that who may record the use of one can't record the run of a program.
+    CALLING = "calling"
+    """The call was let through by it, and has not ended."""
+    CALLED = "called"
+    CALL_FAILED = "call_failed"
+    """The call was let through by it, and did not succeed."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the program may still come to run by it: it waits for a decision, or for the runner."""
-        return self in (ApprovalState.REQUESTED, ApprovalState.APPROVED)
+        """Whether it may still come to be used: it waits for a decision, or for whoever uses it."""
+        return self.is_undecided or self is ApprovalState.APPROVED
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether people may decide, or must go on deciding."""
+        return self in (ApprovalState.REQUESTED, ApprovalState.ENDORSED, ApprovalState.DELEGATED)
 
     @property
     def is_final(self) -> bool:
         """Whether nothing follows."""
-        return not self.is_open and self is not ApprovalState.EXECUTING
+        return not self.is_open and self not in (ApprovalState.EXECUTING, ApprovalState.CALLING)
 
 
 class ApprovalBinding(Model):
@@ -165,6 +184,20 @@ class ApprovalRequest(Model):
         return self
 
 
+def _kind_of(value: object) -> str:
+    """Requests about programs were stored before there were other kinds, and say none."""
+    if isinstance(value, dict):
+        return str(cast(dict[str, object], value).get("kind", "program"))
+    return getattr(value, "kind", "program")
+
+
+AnyApprovalRequest = Annotated[
+    Annotated[ApprovalRequest, Tag("program")] | Annotated[CallApprovalRequest, Tag("call")],
+    Discriminator(_kind_of),
+]
+"""What people may be asked about."""
+
+
 class PolicyGround(Model):
     """The rule by which an approval policy decided."""
 
@@ -181,7 +214,7 @@ class ApprovalDecision(Model):
     )
     request_id: UuidText = Field(description="The request")
     binding_hash: ContentHash = Field(description="Hash of the binding that was looked at")
-    decision: Literal["approve", "reject"] = Field(description="What is said")
+    decision: Literal["approve", "reject", "delegate"] = Field(description="What is said")
     by: Label = Field(description="Who says it: the name of the key that signs")
     decided_at: UtcMillis = Field(description="When, by the clock of whoever says it")
     expires_at: UtcMillis = Field(description="Until when the program may start by it")
@@ -190,6 +223,27 @@ class ApprovalDecision(Model):
     automatic: PolicyGround | None = Field(
         default=None, description="The rule, when a policy decided and nobody was asked"
     )
+    # These are left out where they are null: decisions about programs keep the bytes that were signed.
+    scope: Literal["session"] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="`session`: the same call may be made again in this session; null for once",
+    )
+    params: Params | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Other parameters: the call is approved with these and not as it was asked about",
+    )
+    may_ask_again: Literal[True] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="With `reject`: whether the same call may be asked about again at once",
+    )
+    delegate: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Who may decide too; exactly with `delegate`",
+    )
 
     @model_validator(mode="after")
     def _is_sound(self) -> Self:
@@ -197,14 +251,32 @@ class ApprovalDecision(Model):
             raise PydanticCustomError("approval_expiry", "expires_at must be after decided_at")
         if self.decision == "reject" and self.reason is None:
             raise PydanticCustomError("approval_reason", "reason must be given with `reject`")
+        if (self.decision == "delegate") != (self.delegate is not None):
+            raise PydanticCustomError(
+                "approval_delegate", "delegate must be given exactly with `delegate`"
+            )
+        if self.decision != "approve" and (self.scope is not None or self.params is not None):
+            raise PydanticCustomError(
+                "approval_scope", "scope and params may be given with `approve` only"
+            )
+        if self.scope is not None and self.params is not None:
+            raise PydanticCustomError(
+                "approval_edit", "other parameters are approved once, not for the session"
+            )
+        if self.decision != "reject" and self.may_ask_again is not None:
+            raise PydanticCustomError(
+                "approval_again", "may_ask_again may be given with `reject` only"
+            )
         return self
 
 
 class ApprovalExecution(Model):
-    """What the runner did with an approval."""
+    """What the runner did with an approval, or the runtime that made the call."""
 
-    execution_id: UuidText = Field(description="The idempotency key: one for each approval")
-    runner: Label = Field(description="The runner that did it")
+    execution_id: UuidText = Field(
+        description="The idempotency key: one for each approval. Of a call: its entry in the session's log"
+    )
+    runner: Label = Field(description="The runner that did it; of a call, the runtime")
     binding_hash: ContentHash = Field(description="What it ran")
     effects: Count = Field(default=0, description="How many effects were made")
     effects_hash: ContentHash | None = Field(
@@ -226,19 +298,19 @@ class ApprovalEntry(Model):
         exclude_if=lambda value: value is None,
         description="The runtime whose program it is about; null in what was stored before 0.2",
     )
-    request: ApprovalRequest | None = Field(
+    request: AnyApprovalRequest | None = Field(
         default=None, description="What is asked for; exactly in state `requested`"
     )
     signed: SignedNote | None = Field(
         default=None,
-        description="The signed decision; exactly in states `approved` and `rejected`",
+        description="The signed decision; exactly in the states that a decision makes",
     )
     execution: ApprovalExecution | None = Field(
-        default=None, description="What the runner did; exactly in its states"
+        default=None, description="How it was used; exactly in the states of a use"
     )
     reason: Text | None = Field(
         default=None,
-        description="Why; always but in `requested`, `approved`, `executing`, `executed`",
+        description="Why; always in states that end it without success",
     )
 
     @model_validator(mode="after")
@@ -252,32 +324,45 @@ class ApprovalEntry(Model):
             raise PydanticCustomError("approval_names", "request must be the one it names")
         if self.request is not None and self.request.binding.runtime != self.runtime:
             raise PydanticCustomError("approval_runtime", "runtime must be that of the request")
-        if (state in (ApprovalState.APPROVED, ApprovalState.REJECTED)) != (self.signed is not None):
+        if (state in _OF_A_DECISION) != (self.signed is not None):
             raise PydanticCustomError(
-                "approval_signed", "signed must be given exactly in `approved` and `rejected`"
+                "approval_signed", "signed must be given exactly in the states of a decision"
             )
-        if (state in _OF_THE_RUNNER) != (self.execution is not None):
+        if (state in _OF_A_USE) != (self.execution is not None):
             raise PydanticCustomError(
-                "approval_execution", "execution must be given exactly in the runner's states"
+                "approval_execution", "execution must be given exactly in the states of a use"
             )
         if state not in _NEED_NO_REASON and self.reason is None:
             raise PydanticCustomError("approval_why", "reason must be given in this state")
         return self
 
 
-_OF_THE_RUNNER = (
+_OF_A_DECISION = (
+    ApprovalState.ENDORSED,
+    ApprovalState.DELEGATED,
+    ApprovalState.APPROVED,
+    ApprovalState.REJECTED,
+)
+_OF_A_USE = (
     ApprovalState.EXECUTING,
     ApprovalState.EXECUTED,
     ApprovalState.COMPENSATED,
     ApprovalState.PARTIAL,
     ApprovalState.IN_DOUBT,
     ApprovalState.FAILED,
+    ApprovalState.CALLING,
+    ApprovalState.CALLED,
+    ApprovalState.CALL_FAILED,
 )
 _NEED_NO_REASON = (
     ApprovalState.REQUESTED,
+    ApprovalState.ENDORSED,
+    ApprovalState.DELEGATED,
     ApprovalState.APPROVED,
     ApprovalState.EXECUTING,
     ApprovalState.EXECUTED,
+    ApprovalState.CALLING,
+    ApprovalState.CALLED,
 )
 
 

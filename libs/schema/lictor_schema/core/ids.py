@@ -76,6 +76,11 @@ def approval_request_id(submission_id: str, binding_hash: str) -> str:
     return _derive(_APPROVAL, (submission_id, binding_hash))
 
 
+def call_request_id(binding_hash: str) -> str:
+    """The id of the request to let a tool call be made as it was asked about."""
+    return _derive(_APPROVAL, ("call", binding_hash))
+
+
 def approval_entry_id(request_id: str, state: str, *cause: str) -> str:
     """The id of the entry by which a request comes to a state."""
     return _derive(_APPROVAL_ENTRY, (request_id, state, *cause))

@@ -126,10 +126,12 @@ class GateAnswer(Model):
     """The answer of any gate."""
 
     request_id: Identifier = Field(description="The question")
-    decision: Literal["allow", "deny", "rewrite", "wait"] = Field(description="The answer")
+    decision: Literal["allow", "deny", "rewrite", "wait", "ask"] = Field(
+        description="The answer; `ask`, of the tool gate alone: a person decides"
+    )
     reason: Text = Field(description="Why")
     remedy: Text | None = Field(
-        default=None, description="What to do about it; always given with `deny` and `wait`"
+        default=None, description="What to do about it; always given with `deny`, `wait` and `ask`"
     )
     policy_id: Identifier = Field(description="The rule that decided")
     message: OptionalText | None = Field(
@@ -143,8 +145,10 @@ class GateAnswer(Model):
             raise PydanticCustomError(
                 "gate_message", "message must be given exactly when decision is `rewrite`"
             )
-        if self.decision in ("deny", "wait") and self.remedy is None:
-            raise PydanticCustomError("gate_remedy", "decision `deny` and `wait` need a remedy")
+        if self.decision in ("deny", "wait", "ask") and self.remedy is None:
+            raise PydanticCustomError(
+                "gate_remedy", "decision `deny`, `wait` and `ask` need a remedy"
+            )
         return self
 
     @classmethod

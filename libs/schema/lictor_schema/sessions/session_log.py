@@ -8,6 +8,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
+from lictor_schema.approvals.call_approval import CallApprovalRequest, CallPermission
 from lictor_schema.core.base_model import (
     ContentHash,
     Count,
@@ -23,6 +24,7 @@ from lictor_schema.core.canonical_json import refuse_duplicate_keys
 from lictor_schema.sessions.feedback import ProviderFailure, StampedFeedback
 from lictor_schema.sessions.session_questions import (
     MAX_RESOURCES,
+    CallApproval,
     CallOutcome,
     Denial,
     Params,
@@ -83,6 +85,27 @@ class CallReserved(SessionEntry[Literal["call_reserved"]]):
     resources: Annotated[tuple[Resource, ...], Field(max_length=MAX_RESOURCES)] = Field(
         default=(), description="The files it names"
     )
+    permission: CallPermission | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The approval that lifted the policies which asked; null where none asked",
+    )
+
+
+class CallAsked(SessionEntry[Literal["call_asked"]]):
+    """A call waits for people: nothing stands against it but policies that ask them. It is no denial of the call."""
+
+    request: CallApprovalRequest = Field(description="What is asked: the call, and who decides")
+
+
+class ApprovalCancelled(SessionEntry[Literal["approval_cancelled"]]):
+    """The agent does not want to make a call any more that it asked about."""
+
+    approval_request: UuidText = Field(description="The request")
+    why: Text = Field(description="Why")
+    request_id: Identifier | None = Field(
+        default=None, description="The question; asked again, it changes nothing again"
+    )
 
 
 class CallDenied(SessionEntry[Literal["call_denied"]]):
@@ -96,6 +119,11 @@ class CallDenied(SessionEntry[Literal["call_denied"]]):
     )
     denials: Annotated[tuple[Denial, ...], Field(min_length=1, max_length=256)] = Field(
         description="Everything that stood against it"
+    )
+    approval: CallApproval | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The request about it, where people did not let it be made",
     )
 
 
@@ -116,6 +144,11 @@ class CallFinished(SessionEntry[Literal["call_finished"]]):
         default=None, description="The begin of its output, where a provider looks at it"
     )
     usage: Usage | None = Field(default=None, description="What was used since the last report")
+    approval_request: UuidText | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The request by which it was allowed; null where nobody was asked",
+    )
 
 
 class UsageCounted(SessionEntry[Literal["usage_counted"]]):
@@ -234,6 +267,8 @@ AnySessionEntry = Annotated[
     SessionBegun
     | WorkGiven
     | CallReserved
+    | CallAsked
+    | ApprovalCancelled
     | CallDenied
     | CallFinished
     | UsageCounted

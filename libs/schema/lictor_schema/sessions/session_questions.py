@@ -18,8 +18,10 @@ from lictor_schema.core.base_model import (
     Label,
     Model,
     OptionalText,
+    Positive,
     Text,
     Timestamp,
+    UtcMillis,
     UuidText,
 )
 from lictor_schema.events.claim import Claim
@@ -72,6 +74,9 @@ class SeenFile(Model):
     size: Count | None = Field(default=None, description="Its size in bytes, of a file")
 
 
+Resources = Annotated[tuple[Resource, ...], Field(max_length=MAX_RESOURCES)]
+"""The files that the parameters of a call name."""
+
 SeenFiles = Annotated[tuple[SeenFile, ...], Field(max_length=MAX_LOOKED_AT)]
 
 
@@ -108,6 +113,53 @@ class Denial(Model):
     remedy: Text = Field(description="What would help")
 
 
+class CallAsk(Model):
+    """One policy that lets a call be made only if people say so."""
+
+    policy_id: Identifier = Field(description="The policy that asks")
+    reason: Text = Field(description="Why")
+    approvers: Annotated[tuple[Label, ...], Field(max_length=64)] = Field(
+        default=(), description="People or groups, one of whom must decide; empty for any approver"
+    )
+    needed: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=1, description="How many of them must approve"
+    )
+    decide_within_s: Positive = Field(description="Until when they may, from the question on")
+    use_within_s: Positive = Field(description="How long an approval may be used")
+    remember: Annotated[tuple[Literal["session", "rule"], ...], Field(max_length=2)] = Field(
+        default=(), description="What an approver may decide for more than this one call"
+    )
+    pauses_deadline: bool = Field(
+        default=True, description="Whether the session's deadline stands still meanwhile"
+    )
+
+
+CallAsks = Annotated[tuple[CallAsk, ...], Field(min_length=1, max_length=64)]
+
+ApprovalStanding = Literal[
+    "waiting", "approved", "rejected", "expired", "cancelled", "stale", "edited"
+]
+
+
+class CallApproval(Model):
+    """How the request for a call stands, for whoever waits."""
+
+    request_id: UuidText = Field(description="The request")
+    standing: ApprovalStanding = Field(
+        description="How it stands; `edited`: a person wants other parameters"
+    )
+    expires_at: UtcMillis = Field(description="Until when somebody may decide, or it may be used")
+    guidance: OptionalText | None = Field(
+        default=None, description="What whoever decided tells the agent"
+    )
+    decided_by: Annotated[tuple[Label, ...], Field(max_length=64)] = Field(
+        default=(), description="Who has decided so far"
+    )
+    params: Params | None = Field(
+        default=None, description="The parameters to call with; exactly in standing `edited`"
+    )
+
+
 class ToolGateRequest(GateRequest):
     """May this tool be called?"""
 
@@ -122,6 +174,17 @@ class ToolGateRequest(GateRequest):
         description="Why the adapter denies the call itself: it is only told of, to be on the record;"
         " null for a call that is asked about",
     )
+    knows_ask: bool = Field(
+        default=False,
+        description="Whether the asking side knows the answer `ask`; whoever does not is denied instead",
+    )
+
+
+class CancelApprovalRequest(GateRequest):
+    """The agent does not want to make a call any more that waits for a person."""
+
+    approval_request: UuidText = Field(description="The request")
+    why: Text = Field(description="Why")
 
 
 class ToolResultReport(GateRequest):
@@ -244,6 +307,17 @@ class ToolGateAnswer(GateAnswer):
     record_id: UuidText | None = Field(
         default=None, description="The decision record of a denial; null for an allowed call"
     )
+    approval: CallApproval | None = Field(
+        default=None,
+        description="The request to people about this call; always given with `ask`, and where one lifted a"
+        " policy or was refused",
+    )
+
+    @model_validator(mode="after")
+    def _asks_somebody(self) -> Self:
+        if self.decision == "ask" and self.approval is None:
+            raise PydanticCustomError("gate_ask", "decision `ask` needs the approval request")
+        return self
 
 
 StopStatus = Literal["complete", "incomplete", "bypassed", "unchecked"]

@@ -64,6 +64,43 @@ class ParameterPatternSpec(Model):
     )
 
 
+class RequireApprovalSpec(Model):
+    """Tools that may be called only if people say so, call by call."""
+
+    kind: Literal["require-approval"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools it gates")
+    unless: Annotated[tuple[ParameterRule, ...], Field(max_length=64)] = Field(
+        default=(),
+        description="A call that keeps all these rules needs nobody; none given: every call is asked about",
+    )
+    why: Text | None = Field(
+        default=None, description="What to tell those who decide; null for what was found"
+    )
+    approvers: Annotated[tuple[Label, ...], Field(max_length=64)] = Field(
+        default=(), description="People or groups of the approvers' file; empty for anybody in it"
+    )
+    needed: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=1, description="How many of them must approve"
+    )
+    decide_within_s: Annotated[int, Field(ge=1, le=86_400 * 30)] = Field(
+        default=86_400, description="Until when they may decide; then the call is denied"
+    )
+    use_within_s: Annotated[int, Field(ge=1, le=86_400 * 30)] = Field(
+        default=3_600, description="How long an approval may be used"
+    )
+    remember: Annotated[tuple[Literal["session", "rule"], ...], Field(max_length=2)] = Field(
+        default=(),
+        description="What an approver may decide beside this one call: the same call again in this session, a rule",
+    )
+    pauses_deadline: bool = Field(
+        default=True, description="Whether the session's deadline stands still while people decide"
+    )
+    max_waiting: Annotated[int, Field(ge=1, le=256)] = Field(
+        default=8, description="So many calls of one session may wait; more are denied"
+    )
+
+
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
@@ -99,6 +136,7 @@ PolicySpec = Annotated[
     | ReadBeforeWriteSpec
     | RateLimitSpec
     | ParameterPatternSpec
+    | RequireApprovalSpec
     | TimeWindowSpec
     | NeverAfterSpec
     | PluginSpec,
