@@ -21,6 +21,7 @@ from lictor_feedback.halt.desk import HaltDesk
 from lictor_feedback.halt.mark import HaltMark
 from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.projectors import BELL, projectors
+from lictor_feedback.session.approvals import ApprovalReader, TrustedApprovers
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
@@ -89,7 +90,8 @@ SPEC = ServiceSpec(
         StreamChannel(
             subject=subjects.GATED.pattern,
             message=SessionGateRecord,
-            description="Allowed calls, and refusals that belong to no session (stream GATES).",
+            description="Allowed calls, those that people are asked about, and refusals that belong to no session"
+            " (stream GATES).",
             reads=False,
         ),
     ),
@@ -124,7 +126,9 @@ async def make_engine(
     return engine, HaltWatch(client, HaltMark(redis, age, quick, runtime.tags()))
 
 
-async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
+async def make_loops(
+    runtime: ServiceRuntime, installation: Installation, approvers: TrustedApprovers
+) -> Sequence[Runnable]:
     """Everything that runs: answers, projectors, ticks."""
     client = await runtime.connections.nats("gates")
     shelf = DefinitionShelf(client, installation)
@@ -144,7 +148,8 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
         )
 
     engine, watch = await make_engine(runtime, client, sessions)
-    desk = SessionQuestions(engine, sessions, standing, watch)
+    approvals = ApprovalReader(client, approvers).read
+    desk = SessionQuestions(engine, sessions, standing, watch, approvals)
     orders = HaltDesk(client, engine, sessions, watch)
     gates = GateRunner(
         client,
@@ -174,8 +179,9 @@ def make_service() -> Service:
         installation = Installation.from_environment(os.environ)
     except DefinitionError as error:
         raise BusError(str(error)) from None
+    approvers = TrustedApprovers.from_environment(os.environ)
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
-        return await make_loops(runtime, installation)
+        return await make_loops(runtime, installation, approvers)
 
-    return Service(spec=SPEC, loops=loops, detail=installation.told)
+    return Service(spec=SPEC, loops=loops, detail=f"{installation.told}; {approvers.told}")

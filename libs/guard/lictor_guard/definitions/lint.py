@@ -37,6 +37,7 @@ from lictor_schema.sessions.tool_policy import (
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
+    RequireApprovalSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
@@ -208,11 +209,15 @@ def _policies(definition: AgentDefinition) -> Problems:
                 held = section.tools if section else [s for _, s, _ in tool_places(definition)]
                 if not any(tool.access == "write" for tool in held):
                     yield Problem(place, "gates nothing: no tool that it gates has access write")
-            case RateLimitSpec() | ParameterPatternSpec() | TimeWindowSpec():
+            case (
+                RateLimitSpec() | ParameterPatternSpec() | RequireApprovalSpec() | TimeWindowSpec()
+            ):
                 yield from listed.problems((*place, "tools"), spec.tools)
                 yield from outside_problems((*place, "tools"), spec.tools, section)
                 if isinstance(spec, ParameterPatternSpec):
                     yield from rule_problems((*place, "rules"), spec.rules)
+                if isinstance(spec, RequireApprovalSpec):
+                    yield from _approval(place, spec)
                 if isinstance(spec, TimeWindowSpec):
                     yield from _window(place, spec)
             case NeverAfterSpec() | PluginSpec():
@@ -260,6 +265,12 @@ def rule_problems(place: Place, rules: Sequence[ParameterRule]) -> Problems:
         for field, patterns in (("allow", rule.allow), ("deny", rule.deny)):
             for number, pattern in enumerate(patterns):
                 yield from pattern_problems((*place, index, field, number), pattern)
+
+
+def _approval(place: Place, spec: RequireApprovalSpec) -> Problems:
+    yield from rule_problems((*place, "unless"), spec.unless)
+    yield from _twice((*place, "approvers"), spec.approvers)
+    yield from _twice((*place, "remember"), spec.remember)
 
 
 def pattern_problems(place: Place, pattern: str) -> Problems:
