@@ -10,7 +10,7 @@ Names are loaded on first use, so that importing the package costs nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.errors import LictorError, StopBlocked, ToolDenied
+    from lictor.errors import LictorError, StopBlocked, ToolAsked, ToolDenied
     from lictor.event_publishing import Published
     from lictor.governed_decision import ActionDenied, DecisionRefused, GovernedDecision
     from lictor.governor import Governor
@@ -37,6 +37,7 @@ __all__ = [
     "Published",
     "StopBlocked",
     "SyncGuard",
+    "ToolAsked",
     "ToolDenied",
     "__version__",
     "connect",
@@ -57,6 +58,7 @@ _HOME_OF = {
     "Published": "event_publishing",
     "StopBlocked": "errors",
     "SyncGuard": "runtimes.python.blocking_guard",
+    "ToolAsked": "errors",
     "ToolDenied": "errors",
     "connect": "governor_connection",
     "guard_sync": "runtimes.python.blocking_guard",

@@ -26,7 +26,7 @@ from lictor.history.stored_decisions import AnyDecision, follow_decisions
 from lictor.history.stored_history import StoredHistory
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
-from lictor.runtimes.guarded_session import Guarding, OnFeedback
+from lictor.runtimes.guarded_session import Guarding, OnAsk, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import Task
 from lictor_bus.gates.history import EPISODES, EVENTS
@@ -213,17 +213,20 @@ class Governor:
         session_id: str | None = None,
         call_id: str | None = None,
         resources: Sequence[Resource | Mapping[str, Any]] = (),
+        knows_ask: bool = False,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> ToolGateAnswer:
         """May this tool be called in a session that has begun? Results are to be reported too: see `guard`.
 
-        Never raises: no answer, or no usable one, is a denial.
+        Never raises: no answer, or no usable one, is a denial. With `knows_ask`, the answer to a call that a person
+        decides about is `ask`, which allows as little as `deny`.
         """
         fields = {
             "call_id": call_id or str(uuid.uuid4()),
             "tool": tool,
             "params": params,
             "resources": resources,
+            "knows_ask": knows_ask,
         }
         return await self._ask_about(
             "tool", ToolGateRequest, ToolGateAnswer, task_id, session_id, fields, timeout_s
@@ -242,6 +245,8 @@ class Governor:
         deadline_at: datetime | None = None,
         stop_on_silence: Literal["block", "allow"] | None = None,
         on_feedback: OnFeedback | None = None,
+        on_ask: OnAsk | None = None,
+        apply_edits: bool = False,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> Guard:
         """Guard a session of an agent in this process: `async with governor.guard("s-1", definition="coder") as guard`.
@@ -251,6 +256,9 @@ class Governor:
         asks. Relative paths of calls start at `cwd`, by default at the workspace: give it where your tools open
         them from elsewhere.
         `stop_on_silence` is what no answer to a stop means, instead of what the definition says.
+        `on_ask` hears how a request to people stands, with the verdict on its call, whenever that has changed.
+        With `apply_edits`, a call that a person approved with other parameters is made with these, judged anew;
+        without, the agent reads them.
         """
         operations = SessionOperations(
             runtime=self.identity.runtime,
@@ -268,6 +276,8 @@ class Governor:
             Guarding(operations, unsent_here(operations.runtime, session_id)),
             deadline_at=None if deadline_at is None else deadline_at.isoformat(),
             on_feedback=on_feedback,
+            on_ask=on_ask,
+            apply_edits=apply_edits,
         )
 
     async def may_report(

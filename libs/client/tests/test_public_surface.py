@@ -48,6 +48,7 @@ def test_the_public_surface_is_exactly_this() -> None:
         "Published",
         "StopBlocked",
         "SyncGuard",
+        "ToolAsked",
         "ToolDenied",
         "__version__",
         "connect",

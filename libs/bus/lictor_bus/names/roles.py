@@ -184,8 +184,8 @@ def _ours() -> tuple[Role, ...]:
                 streams.TIMERS,
                 streams.GATES,
             ),
-            # What people said about calls that wait for them.
-            looks_at=(streams.APPROVALS,),
+            # What people said about calls that wait for them; whether the kill-switch is engaged.
+            looks_at=(streams.APPROVALS, streams.ACTIONS),
             writes=(
                 subjects.SESSION_LOG.any,
                 subjects.HALTS,
@@ -198,8 +198,6 @@ def _ours() -> tuple[Role, ...]:
                 subjects.GATED.where(gate="stop"),
                 subjects.SESSION_DOUBT,
             ),
-            # Whether the kill-switch is engaged.
-            looks_at=(streams.ACTIONS,),
             hears=(subjects.SESSION_DOUBT,),
         ),
         _service(

@@ -15,6 +15,8 @@ from lictor_bus.wire.read import read_from
 from lictor_schema.sessions.feedback import StampedFeedback
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
+    ApprovalCancelled,
+    CallAsked,
     CallDenied,
     CallFinished,
     CallReserved,
@@ -98,7 +100,9 @@ class Overview:
                 self.snapshots[entry.snapshot_id] = moment(entry.at_us)
             case StateReset():
                 self.waiting.clear()
-            case CallReserved() | StateRestored() | SessionHalted() | SessionResumed():
+            case CallReserved() | CallAsked() | ApprovalCancelled():
+                pass
+            case StateRestored() | SessionHalted() | SessionResumed():
                 pass
 
     def _count(self, call_id: str, outcome: str) -> None:
@@ -129,7 +133,18 @@ def told(entry: AnySessionEntry) -> str:
         case WorkGiven():
             return "was given new work"
         case CallReserved():
-            return f"may call {entry.tool}{_files(entry)}"
+            by = entry.permission
+            approved = "" if by is None else f", approved by request {by.request.request_id}"
+            return f"may call {entry.tool}{_files(entry)}{approved}"
+        case CallAsked():
+            asked = entry.request
+            why = "; ".join(f"{each.reason} [{each.policy_id}]" for each in asked.asks)
+            what = (
+                f"wants to call {asked.binding.tool}, which people decide until {asked.expires_at}"
+            )
+            return f"{what}: request {asked.request_id}: {why}"
+        case ApprovalCancelled():
+            return f"cancels request {entry.approval_request}: {entry.why}"
         case CallDenied():
             why = "; ".join(f"{each.reason} [{each.policy_id}]" for each in entry.denials)
             return f"may not call {entry.tool}{_files(entry)}: {why}"

@@ -11,7 +11,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.wire.connection import Whereabouts, close_nats, connect_nats
 
 if TYPE_CHECKING:
-    from lictor.fast.session_operations import Ask, Operation
+    from lictor.fast.session_operations import Ask, Waiting
 
 T = TypeVar("T")
 _CONNECT_TIMEOUT_S = 2.0
@@ -29,7 +29,7 @@ class Reaching:
         self._connecting = asyncio.Lock()
         self._failed: tuple[float, Silence] | None = None
 
-    async def drive(self, operation: "Operation[T]") -> T:
+    async def drive(self, operation: "Waiting[T]") -> T:
         """Ask what the operation wants to know until it ends; its verdict."""
         return await drive_by(operation, self._ask)
 

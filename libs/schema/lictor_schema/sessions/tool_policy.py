@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from lictor_schema.core.base_model import Label, Model
+from lictor_schema.core.base_model import Label, Model, Text
 from lictor_schema.sessions.definition_names import ClockTime, Name, ToolName, Tools
 from lictor_schema.sessions.parameter_rule import ParameterRule
 from lictor_schema.sessions.sequence_policy import NeverAfterSpec
