@@ -9,7 +9,7 @@ A runtime reads the runs of its own programs, and no others.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -89,11 +89,21 @@ class RunReport:
         return self.outcome is RunOutcome.EXECUTED
 
 
-async def result_of(history: StoredHistory, request_id: str, timeout_s: float) -> RunReport:
+async def result_of(history: StoredHistory, request_id: str, timeout_s: float | None) -> RunReport:
     """What became of the run by a request, once it has ended.
 
     Raises NotRun when there will be none, and NotInTime when it has not ended by then: it goes on without us.
     """
+    return report_of(request_id, await journal_of(history, request_id, timeout_s))
+
+
+async def journal_of(
+    history: StoredHistory,
+    request_id: str,
+    timeout_s: float | None,
+    on_change: Callable[[ApprovalEntry], None] | None = None,
+) -> list[AnyRunEntry]:
+    """The journal of the run by a request, once it has ended; `on_change` is told how far the request is."""
     request: ApprovalRequest | None = None
     latest: ApprovalEntry | None = None
     only = HistoryFilter(id=request_id)
@@ -105,6 +115,8 @@ async def result_of(history: StoredHistory, request_id: str, timeout_s: float) -
                     entry = read_entry(await anext(stored), ApprovalEntry.from_json)
                     if entry is not None and entry.request_id == request_id:
                         request, latest = request or entry.request, entry
+                        if on_change is not None:
+                            on_change(entry)
                 if latest.state in _NEVER_RAN:
                     raise NotRun(
                         f"request {request_id} is {latest.state.value}, nothing ran: {latest.reason}."
@@ -123,7 +135,7 @@ async def result_of(history: StoredHistory, request_id: str, timeout_s: float) -
     foreign = "nobody asked for it" if request is None else why_not_journal_of(request, entries)
     if foreign is not None:
         raise JournalRefused(f"request {request_id}: {foreign}; nothing in it is believed.")
-    return report_of(request_id, entries)
+    return entries
 
 
 def report_of(request_id: str, entries: list[AnyRunEntry]) -> RunReport:
