@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ApprovalRequest,
         ApprovalState,
     )
+    from lictor_schema.approvals.run import RunOutcome, RunReason
     from lictor_schema.contracts.action import (
         Authorization,
         ExecutionPlan,
@@ -250,6 +251,8 @@ __all__ = [
     "RetriesSeen",
     "RetryPolicy",
     "RollbackPlan",
+    "RunOutcome",
+    "RunReason",
     "RungTaken",
     "SafeActionContract",
     "SessionStanding",
@@ -300,6 +303,7 @@ _NAMES_IN = {
         "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolVerdict"
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
+    "lictor_schema.approvals.run": "RunOutcome RunReason",
     "lictor_schema.contracts.decision_log": "ContractReason ContractViolation RetriesSeen RungTaken",
     "lictor_schema.contracts.decision_questions": (
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "

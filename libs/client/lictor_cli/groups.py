@@ -188,6 +188,11 @@ GROUPS = {
                 "layer.show",
                 "show one: functions, demands, promises, contracts, and what programs may use",
             ),
+            "lint": ("layer.lint", "say what is wrong or unwise with one"),
+            "test": (
+                "layer.examples",
+                "hold its example programs to the verdicts that they say they get",
+            ),
         },
     ),
     "seal": (

@@ -13,6 +13,9 @@ import pytest
 from runner_bus import ALICE, MALLORY, TASK, Bus
 from runs_on_disk import program
 
+from lictor.errors import NotInTime
+from lictor.history.everyones_history import EveryonesHistory
+from lictor.run_results import JournalRefused, NotRun, result_of
 from lictor_approval.decision_validity import permission, requested
 from lictor_approval.errors import ApprovalError
 from lictor_approval.signed_decisions import Approvers
@@ -394,6 +397,65 @@ async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bu
     code, told = await _lictor(bus, "runs", "show", "no-such-run")
     assert code == 1
     assert "there is no run" in told
+
+
+async def test_a_run_is_shown_with_its_values_and_its_result(bus: Bus) -> None:
+    source = PAYING.replace("pay(name, cents)", "return (pay(name, cents), 1.5)")
+    source = source.replace("-> None", "-> object")
+    request_id, delivery = await bus.approved(source, inputs=FIVE)
+    assert await bus.runner().handle(delivery) == "executed"
+    code, shown = await _lictor(bus, "runs", "show", request_id)
+    assert code == 0, shown
+    assert "with         cents = 5, name = 'ada'" in shown
+    assert "returned   ('receipt-ada-5', 1.5)" in shown
+    code, told = await _lictor(bus, "runs", "show", request_id, "--json")
+    result = json.loads(told)["entries"][-1]["result"]
+    assert result["value"] == {"tuple": ["receipt-ada-5", {"float": "1.5"}]}
+
+
+async def test_a_journal_that_is_not_of_what_was_approved_is_not_shown(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAYING, inputs=FIVE)
+    write = Run.write
+
+    async def forged(run: Run, kind: Any, **more: Any) -> Any:
+        if kind is RunStarted:
+            more["inputs"] = {"name": "mallory", "cents": 5}
+        return await write(run, kind, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "write", forged)
+        await bus.runner().handle(delivery)
+    code, shown = await _lictor(bus, "runs", "show", request_id)
+    assert code == 1
+    assert "its journal says other values than were approved" in shown
+    with pytest.raises(JournalRefused, match="other values than were approved"):
+        await result_of(EveryonesHistory(bus.client), request_id, 10)
+
+
+async def test_who_waits_for_a_result_is_told_that_there_will_be_none(bus: Bus) -> None:
+    history = EveryonesHistory(bus.client)
+    request_id, delivery = await bus.approved(PAY)
+    with pytest.raises(NotInTime, match=r"is approved after 0.5 s and has no result yet"):
+        await result_of(history, request_id, 0.5)
+    await bus.submit(program("send('other')"))
+    await bus.runner().handle(delivery)
+    with pytest.raises(NotRun, match=r"is stale, nothing ran: .*submitted anew"):
+        await result_of(history, request_id, 10)
+
+
+async def test_a_failed_run_tells_its_failure_and_every_call(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    await bus.runner().handle(delivery)
+    report = await result_of(EveryonesHistory(bus.client), request_id, 10)
+    assert (report.ok, report.outcome.value, report.value) == (False, "compensated", None)
+    assert report.reason is not None
+    assert report.reason.code == "effect.not_done"
+    assert [(each.effect, each.stage) for each in report.calls] == [
+        ("pay", "undone"),
+        ("send", "not_done"),
+    ]
+    assert report.calls[0].arguments == {"account": "ada", "cents": 5}
+    assert (report.calls[0].result, report.calls[0].has_result) == ("receipt-ada-5", True)
 
 
 async def test_what_was_just_approved_is_shown_when_it_has_run_and_how_long_that_took(

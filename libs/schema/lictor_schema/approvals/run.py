@@ -158,6 +158,26 @@ class UndoFailed(RunEntry[Literal["undo_failed"]]):
     reason: RunReason = Field(description="What went wrong")
 
 
+class RunResult(Model):
+    """What the target returned. It is the program's own word: nothing is proved about it."""
+
+    value: JsonValue = Field(
+        default=None,
+        description="The value, as `lictor_prove.written_values` writes it; null too where it is not kept",
+    )
+    hash: ContentHash | None = Field(
+        default=None, description="Hash of the value; null where it is not kept"
+    )
+    problem: RunReason | None = Field(
+        default=None, description="Why it is not kept: too large, or nothing that can be written"
+    )
+
+    @property
+    def kept(self) -> bool:
+        """Whether `value` is what was returned."""
+        return self.problem is None
+
+
 class RunFinished(RunEntry[Literal["run_finished"]]):
     """What became of it."""
 
@@ -170,6 +190,11 @@ class RunFinished(RunEntry[Literal["run_finished"]]):
     )
     output: Output = Field(default="", description="What was printed, or its beginning")
     elapsed_ms: Count = Field(description="How long it took")
+    result: RunResult | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="What the target returned; left out of a run that ended early, and of what was stored before 0.2",
+    )
 
 
 AnyRunEntry = Annotated[
