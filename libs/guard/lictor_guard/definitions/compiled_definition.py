@@ -25,11 +25,13 @@ from lictor_guard.plugins.part_defaults import (
 )
 from lictor_guard.plugins.tool_policy import ToolPolicy
 from lictor_guard.policies.never_after import NeverAfter, mark_of
+from lictor_guard.policies.only_after import OnlyAfter
 from lictor_guard.policies.parameters import Parameters
 from lictor_guard.policies.rate_limit import RateLimit
 from lictor_guard.policies.read_before_write import ReadBeforeWrite
 from lictor_guard.policies.sequential_dependency import SequentialDependency
 from lictor_guard.policies.time_window import TimeWindow
+from lictor_guard.policies.total import Total
 from lictor_guard.providers import build_provider
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
@@ -39,7 +41,7 @@ from lictor_schema.sessions.agent_definition import (
     PluginFeedbackSpec,
     TriggerSpec,
 )
-from lictor_schema.sessions.sequence_policy import NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PluginSpec,
@@ -241,12 +243,14 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-def _share(spec: ParameterPatternSpec | NeverAfterSpec, definition: AgentDefinition) -> int:
+def _share(
+    spec: ParameterPatternSpec | NeverAfterSpec | OnlyAfterSpec, definition: AgentDefinition
+) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
         for _, other, _ in policy_places(definition)
-        if isinstance(other, ParameterPatternSpec | NeverAfterSpec)
+        if isinstance(other, ParameterPatternSpec | NeverAfterSpec | OnlyAfterSpec)
         and any(overlap(one, two) for one in spec.tools for two in other.tools)
     ]
     return MAX_WORK_OF_CALL // len(sharing)
@@ -282,6 +286,10 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
             return TimeWindow(spec)
         case NeverAfterSpec():
             return NeverAfter(spec, _share(spec, definition))
+        case OnlyAfterSpec():
+            return OnlyAfter(spec, _share(spec, definition))
+        case TotalSpec():
+            return Total(spec)
         case PluginSpec():
             return made.policy(spec)
 
