@@ -403,6 +403,10 @@ class Rehearsal:
             self._append(entry, kept)
         return _read_back(answer)
 
+    def append(self, entry: AnySessionEntry) -> None:
+        """An entry that comes again."""
+        self._append(entry)
+
     def _append(self, entry: AnySessionEntry, kept: Mapping[str, Fact] | None = None) -> None:
         read = parse_session_entry(entry.model_dump_json(by_alias=True))
         assert read == entry

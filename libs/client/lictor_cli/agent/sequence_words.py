@@ -2,10 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from lictor_guard.text.wording import listed
+from lictor_guard.text.wording import counted, listed
 from lictor_schema.sessions.agent_definition import AgentDefinition
 from lictor_schema.sessions.parameter_rule import ParameterRule
-from lictor_schema.sessions.sequence_policy import EarlierCalls, LabelRule, NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import (
+    EarlierCalls,
+    LabelRule,
+    NeverAfterSpec,
+    OnlyAfterSpec,
+    TotalSpec,
+)
 from lictor_schema.sessions.tool_policy import PolicySpec
 
 
@@ -21,8 +27,24 @@ def policy_in_words(spec: PolicySpec) -> str | None:
         case NeverAfterSpec():
             unless = f", unless {_rules(spec.unless, 'and')}" if spec.unless else ""
             return f"never {_any_of(spec.tools)} after {_earlier(spec.after)}{unless}"
+        case OnlyAfterSpec():
+            unless = f", unless {_rules(spec.unless, 'and')}" if spec.unless else ""
+            where = f" where {_rules(spec.after.where, 'and')}" if spec.after.where else ""
+            call = f"a call of {_any_of(spec.after.tools)}{where} succeeded"
+            return f"{_any_of(spec.tools)} only{_window(spec)} after {call}{unless}"
+        case TotalSpec():
+            during = "the session" if spec.window_s is None else f"any {spec.window_s} s"
+            return (
+                f"{spec.param} of {_any_of(spec.tools)} comes to at most {spec.limit} in {during}"
+            )
         case _:
             return None
+
+
+def _window(spec: OnlyAfterSpec) -> str:
+    parts = [] if spec.within_s is None else [f"{spec.within_s} s"]
+    parts += [] if spec.within_calls is None else [counted(spec.within_calls, "call")]
+    return f" within {listed(parts)}" if parts else ""
 
 
 def _calls(rule: LabelRule) -> str:

@@ -12,7 +12,7 @@ from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, 
 from lictor_guard.definitions.tool_names import overlap
 from lictor_schema.core.base_model import Model
 from lictor_schema.sessions.agent_definition import AgentDefinition, SectionSpec
-from lictor_schema.sessions.sequence_policy import NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PolicySpec,
@@ -113,7 +113,9 @@ def _gates_tool(spec: PolicySpec, tool: ToolSpec) -> bool:
             return _any(spec.requires, tool)
         case ReadBeforeWriteSpec():
             return tool.access == "write"
-        case RateLimitSpec() | ParameterPatternSpec() | TimeWindowSpec() | NeverAfterSpec():
+        case RateLimitSpec() | ParameterPatternSpec() | TimeWindowSpec():
+            return _any(spec.tools, tool)
+        case NeverAfterSpec() | OnlyAfterSpec() | TotalSpec():
             return _any(spec.tools, tool)
         case _:
             return True

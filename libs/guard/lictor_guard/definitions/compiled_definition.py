@@ -25,12 +25,14 @@ from lictor_guard.plugins.part_defaults import (
 )
 from lictor_guard.plugins.tool_policy import ToolPolicy
 from lictor_guard.policies.never_after import NeverAfter, mark_of
+from lictor_guard.policies.only_after import OnlyAfter
 from lictor_guard.policies.parameters import Parameters
 from lictor_guard.policies.rate_limit import RateLimit
 from lictor_guard.policies.read_before_write import ReadBeforeWrite
 from lictor_guard.policies.require_approval import RequireApproval
 from lictor_guard.policies.sequential_dependency import SequentialDependency
 from lictor_guard.policies.time_window import TimeWindow
+from lictor_guard.policies.total import Total
 from lictor_guard.providers import build_provider
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
@@ -40,7 +42,7 @@ from lictor_schema.sessions.agent_definition import (
     PluginFeedbackSpec,
     TriggerSpec,
 )
-from lictor_schema.sessions.sequence_policy import NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PluginSpec,
@@ -243,14 +245,16 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-def _share(
-    spec: ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec, definition: AgentDefinition
-) -> int:
+_Matching = ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec | OnlyAfterSpec
+"""Policies that match the parameters of calls with patterns."""
+
+
+def _share(spec: _Matching, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
         for _, other, _ in policy_places(definition)
-        if isinstance(other, ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec)
+        if isinstance(other, _Matching)
         and any(overlap(one, two) for one in spec.tools for two in other.tools)
     ]
     return MAX_WORK_OF_CALL // len(sharing)
@@ -288,6 +292,10 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
             return TimeWindow(spec)
         case NeverAfterSpec():
             return NeverAfter(spec, _share(spec, definition))
+        case OnlyAfterSpec():
+            return OnlyAfter(spec, _share(spec, definition))
+        case TotalSpec():
+            return Total(spec)
         case PluginSpec():
             return made.policy(spec)
 

@@ -29,7 +29,7 @@ from lictor_schema.sessions.completion import (
     VerificationSpec,
 )
 from lictor_schema.sessions.parameter_rule import ParameterRule
-from lictor_schema.sessions.sequence_policy import NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.session_questions import MAX_LOOKED_AT
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
@@ -220,8 +220,8 @@ def _policies(definition: AgentDefinition) -> Problems:
                     yield from _approval(place, spec)
                 if isinstance(spec, TimeWindowSpec):
                     yield from _window(place, spec)
-            case NeverAfterSpec() | PluginSpec():
-                pass  # `sequence_lint` looks at the one, its maker at the other
+            case NeverAfterSpec() | OnlyAfterSpec() | TotalSpec() | PluginSpec():
+                pass  # `sequence_lint` looks at those, its maker at the last
 
 
 def _sequential(place: Place, spec: SequentialDependencySpec, listed: ListedTools) -> Problems:

@@ -1,6 +1,7 @@
 """What is wrong with labels, and with policies over sequences of calls."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from lictor_guard.definitions.lint import (
     ListedTools,
@@ -10,11 +11,16 @@ from lictor_guard.definitions.lint import (
     rule_problems,
     tool_places,
 )
-from lictor_guard.definitions.tool_names import overlap
+from lictor_guard.definitions.tool_names import covers, overlap
 from lictor_guard.errors import Place, Problem
 from lictor_policy.errors import nearest
-from lictor_schema.sessions.agent_definition import AgentDefinition, SectionSpec
-from lictor_schema.sessions.sequence_policy import EarlierCalls, NeverAfterSpec
+from lictor_schema.sessions.agent_definition import AgentDefinition
+from lictor_schema.sessions.sequence_policy import (
+    EarlierCalls,
+    NeverAfterSpec,
+    OnlyAfterSpec,
+    TotalSpec,
+)
 
 
 def sequence_problems(definition: AgentDefinition) -> Iterator[Problem]:
@@ -22,8 +28,20 @@ def sequence_problems(definition: AgentDefinition) -> Iterator[Problem]:
     listed = ListedTools(definition)
     yield from _labels(definition, listed)
     for place, spec, section in policy_places(definition):
-        if isinstance(spec, NeverAfterSpec):
-            yield from _never_after(definition, place, spec, section, listed)
+        if isinstance(spec, NeverAfterSpec | OnlyAfterSpec | TotalSpec):
+            yield from listed.problems((*place, "tools"), spec.tools)
+            yield from outside_problems((*place, "tools"), spec.tools, section)
+        match spec:
+            case NeverAfterSpec():
+                yield from rule_problems((*place, "unless"), spec.unless)
+                yield from _earlier(definition, (*place, "after"), spec.after, listed)
+            case OnlyAfterSpec():
+                yield from rule_problems((*place, "unless"), spec.unless)
+                yield from _only_after(place, spec, listed)
+            case TotalSpec():
+                yield from _total(place, spec)
+            case _:
+                pass
 
 
 def _labels(definition: AgentDefinition, listed: ListedTools) -> Iterator[Problem]:
@@ -49,17 +67,25 @@ def _names_files(definition: AgentDefinition, tool: str) -> bool:
     return not meant or all(spec.resources for spec in meant)
 
 
-def _never_after(
-    definition: AgentDefinition,
-    place: Place,
-    spec: NeverAfterSpec,
-    section: SectionSpec | None,
-    listed: ListedTools,
-) -> Iterator[Problem]:
-    yield from listed.problems((*place, "tools"), spec.tools)
-    yield from outside_problems((*place, "tools"), spec.tools, section)
-    yield from rule_problems((*place, "unless"), spec.unless)
-    yield from _earlier(definition, (*place, "after"), spec.after, listed)
+def _only_after(place: Place, spec: OnlyAfterSpec, listed: ListedTools) -> Iterator[Problem]:
+    yield from listed.problems((*place, "after", "tools"), spec.after.tools)
+    yield from rule_problems((*place, "after", "where"), spec.after.where)
+    if spec.within_s is None and spec.within_calls is None and not spec.after.where:
+        yield Problem(
+            place,
+            "has no window; give it within_s, within_calls or where, or use sequential-dependency",
+        )
+    for index, tool in enumerate(spec.after.tools):
+        if any(covers(each, tool) for each in spec.tools) and not spec.unless:
+            yield Problem(
+                (*place, "after", "tools", index),
+                f"{tool} would have to succeed before it is called; let unless say which call is the first",
+            )
+
+
+def _total(place: Place, spec: TotalSpec) -> Iterator[Problem]:
+    if Decimal(spec.limit) <= 0:
+        yield Problem((*place, "limit"), f"is {spec.limit}, so no amount would pass")
 
 
 def _earlier(

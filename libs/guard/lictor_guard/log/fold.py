@@ -13,6 +13,7 @@ from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts, full_name
 from lictor_guard.facts.part_memory import LearnedFacts
 from lictor_guard.facts.session_fact_changes import (
+    calls_before,
     counted,
     counts_for_nothing,
     details,
@@ -269,7 +270,8 @@ class Folder:
                 {} if approval is None else {name: with_changes(counted_before, approval=approval)}
             )
             return {**permitted, **marked, TALLY: tally}
-        call, context = self.call(entry), self._context(entry, tally.last_us)
+        calls = calls_before(tally, None)
+        call, context = self.call(entry), self._context(entry, tally.last_us, calls=calls)
         learned = LearnedFacts(facts)
         counting = (
             *((each.owner, each.policy) for each in self._guarded.policies),
@@ -323,7 +325,8 @@ class Folder:
         call = self.call(entry)
         result = Result(earned(mark, entry.outcome), entry.error, entry.duration_ms)
         reserved = mark is not None and mark.reserved
-        context = self._context(entry, tally.last_us, reserved)
+        calls = calls_before(tally, mark)
+        context = self._context(entry, tally.last_us, reserved, calls)
         learned = LearnedFacts(facts)
         for owner, on_result in self._hearers():
             own = facts.of(owner)
@@ -405,9 +408,11 @@ class Folder:
         snapshot = Snapshot(sequence=sequence, state_hash=entry.state_hash)
         return {**state_change(entry), TALLY: tally, name: snapshot}
 
-    def _context(self, entry: AnySessionEntry, at_us: int, reserved: bool = False) -> CheckContext:
+    def _context(
+        self, entry: AnySessionEntry, at_us: int, reserved: bool = False, calls: int = 0
+    ) -> CheckContext:
         name = self._guarded.definition.metadata.name
-        return CheckContext(at_us, entry.session_id, name, reserved)
+        return CheckContext(at_us, entry.session_id, name, reserved, calls=calls)
 
 
 def _ordered(entry: SessionHalted | SessionResumed, _: int, facts: Facts) -> Changes:

@@ -81,6 +81,8 @@ class CheckContext:
     """Whether this very call was allowed before, and `on_allowed` has counted it."""
     wall_us: int | None = None
     """What the clock says when a call is checked: earlier than `now_us` after one that ran fast was put right."""
+    calls: int | None = None
+    """Calls of the session so far, this one not counted: ended, denied, or noted when they were allowed."""
     labels: Mapping[str, StandingLabel] | None = None
     """The labels that the session has by other calls, when a call is checked; None where that is not known."""
 

@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.facts.fact import Changes, Fact, Facts
-from lictor_guard.facts.session_fact_changes import counts_for_nothing, seen, tally_of
+from lictor_guard.facts.session_fact_changes import (
+    calls_before,
+    counts_for_nothing,
+    seen,
+    tally_of,
+)
 from lictor_guard.facts.session_facts import (
     HALT_ORDER,
     IDENTITY,
@@ -197,6 +202,7 @@ class SessionJudge:
             definition=identity.definition,
             reserved=mark is not None and mark.reserved,
             wall_us=now_us,
+            calls=calls_before(tally_of(facts), mark),
             labels=self.guarded.labels.standing(facts, call.call_id),
         )
         judged = (

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lictor_schema.core.base_model import Model
+from lictor_schema.core.base_model import DecimalText, Label, Model
 from lictor_schema.sessions.definition_names import Name, Pattern, ToolName, Tools
 from lictor_schema.sessions.parameter_rule import ParameterRules
 
@@ -48,4 +48,49 @@ class NeverAfterSpec(Model):
     tools: Tools = Field(description="The tools it gates")
     unless: ParameterRules = Field(
         default=(), description="Calls whose parameters pass these rules are allowed all the same"
+    )
+
+
+class SuccessfulCalls(Model):
+    """Calls that succeeded."""
+
+    tools: Tools = Field(description="Calls of these tools")
+    where: ParameterRules = Field(
+        default=(), description="Of them only calls whose parameters surely pass these rules"
+    )
+
+
+WindowSeconds = Annotated[int, Field(ge=1, le=86_400 * 31)]
+
+
+class OnlyAfterSpec(Model):
+    """A call that is made only within some time, or some calls, after another one succeeded."""
+
+    kind: Literal["only-after"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools it gates")
+    after: SuccessfulCalls = Field(description="What must have succeeded when it was last called")
+    within_s: WindowSeconds | None = Field(
+        default=None, description="No more than so many seconds ago"
+    )
+    within_calls: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=None, description="This call is one of so many that follow it"
+    )
+    unless: ParameterRules = Field(
+        default=(), description="Calls whose parameters pass these rules are allowed all the same"
+    )
+
+
+class TotalSpec(Model):
+    """What the amounts in a parameter may come to."""
+
+    kind: Literal["total"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools whose amounts are added up")
+    param: Label = Field(description="The parameter with the amount; `a.b` for one inside another")
+    limit: DecimalText = Field(
+        description="The most that they may come to, such as `500` or `9.99`"
+    )
+    window_s: WindowSeconds | None = Field(
+        default=None, description="In any window of so many seconds; null for the whole session"
     )

@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 from lictor_schema.core.base_model import Label, Model, Text
 from lictor_schema.sessions.definition_names import ClockTime, Name, ToolName, Tools
 from lictor_schema.sessions.parameter_rule import ParameterRule
-from lictor_schema.sessions.sequence_policy import NeverAfterSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 
 
 class ToolSpec(Model):
@@ -139,6 +139,8 @@ PolicySpec = Annotated[
     | RequireApprovalSpec
     | TimeWindowSpec
     | NeverAfterSpec
+    | OnlyAfterSpec
+    | TotalSpec
     | PluginSpec,
     Field(discriminator="kind"),
 ]
