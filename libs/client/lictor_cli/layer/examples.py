@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 HELP = """\
 Prove the example programs of a layer, and compare the verdicts with what they say: `tools/<domain>/examples` holds
 programs (.py, .lictor), each with a line `# The verdict: proved`, `refuted`, `unknown`, or `rejected CODE` with
-the code of the first reason. So a change of the layer that lets less be proved, or more, is seen before an agent meets it.
+the code of the first reason. So a change of the layer that lets less be proved, or more, is seen before an agent
+meets it.
 
 The layer is run to learn what it declares; the examples are proved, and never run.
 """

@@ -115,6 +115,15 @@ class Refuse:
 
     denial: Denial
     approval: CallApproval | None = None
+    is_known: bool = False
+    """Whether the session's log says so of the request already."""
+
+    @property
+    def recorded(self) -> CallApproval | None:
+        """What the entry says of the request: other parameters once, where they come to stand for a call."""
+        if self.approval is None or not self.is_known:
+            return self.approval
+        return self.approval.model_copy(update={"params": None})
 
 
 @dataclass(frozen=True)
@@ -223,6 +232,9 @@ def _by_people(asked: AskedQuestion, request_id: str, read: ReadApproval) -> Ask
     request = asked.request(request_id)
     assert request is not None
     is_over = asked.now_us >= request.expires_us
+    if read.request is not None and request_hash(read.request) != request.request_hash:
+        other = "what people decided on is another request than the one in this session's log"
+        read = ReadApproval(standing="waiting", problem=other)
     match read.standing:
         case "approved":
             return _approved(asked, request_id, request, read)
@@ -252,9 +264,8 @@ def _approved(
     asked: AskedQuestion, request_id: str, request: CallRequest, read: ReadApproval
 ) -> AskVerdict:
     found = read.request
-    if found is None or request_hash(found) != request.request_hash or not read.signed:
-        other = "what people approved is another request than the one in this session's log"
-        return _waits(request_id, request, read, other)
+    if found is None or not read.signed:
+        return _waits(request_id, request, read, "nothing shows who approved it")
     if read.until is None or asked.now_us >= micros(read.until):
         return _new(asked, request_id) if request.used_by else _late(request_id, request)
     edited = read.params is not None
@@ -329,7 +340,8 @@ def _refused(request_id: str, request: CallRequest, read: ReadApproval | None = 
         told = _told(request_id, request, "edited", read)
         why = told.guidance or "it is approved with other parameters"
         remedy = "call the tool with exactly the parameters that the answer names"
-        return Refuse(_denial(EDITED, f"A person wants this call otherwise: {why}", remedy), told)
+        denial = _denial(EDITED, f"A person wants this call otherwise: {why}", remedy)
+        return Refuse(denial, told, is_known=read is None)
     told = _told(request_id, request, "rejected", read)
     why = told.guidance or "no reason was given"
     remedy = "do what the reason says; the same call stays denied"
