@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from lictor_ir.document import Document
+from lictor_ir.document import Document, Span
 from lictor_ir.errors import (
     BrokenPromiseError,
     DifferenceError,
@@ -60,6 +60,8 @@ class Following:
         except IrError as error:
             raise DifferenceError(f"the document can't be run: {error}") from None
         self._waits = False
+        self._over: list[PossibleRun] = []
+        """Ways in which the call that failed last ended the run."""
         self._left = MAX_FORKS
         self._most = most
         self.looked_at = 0
@@ -86,6 +88,7 @@ class Following:
         """
         if self._waits:
             raise DifferenceError(f"{effect} is about to be called before the last call returned")
+        self._over = []
         before = [(way, len(way.steps)) for way in self._ways]
         fits: list[PossibleRun] = []
         told: list[str] = []
@@ -147,22 +150,33 @@ class Following:
             raise BrokenPromiseError(_first(told)) if broken_some else self._parted(told)
 
     def failed(self) -> bool:
-        """The call raised: whether the document says how the program goes on. If not, the run is over."""
+        """The call raised: whether the document says how the program goes on. If not, the run is over.
+
+        Where unknowns decide which call it was, both may be: then `may_be_over`, and what the program does next tells.
+        """
         if not self._waits:
             raise DifferenceError("something failed, and nothing was called")
         ways = [way for way in self._ways if way.fails]
         if not ways:
             return False
         self._waits = False
+        # At a place where it is said how it goes on, the other way is that the call does not fail.
+        handled = {_place(way) for way in ways}
+        self._over = [way for way in self._ways if not way.fails and _place(way) not in handled]
         for way in ways:
             way.failed()
         self._ways = ways
         return True
 
     @property
+    def may_be_over(self) -> bool:
+        """Whether the call that raised last may have been one after which the document says nothing."""
+        return bool(self._over)
+
+    @property
     def traces(self) -> list[Trace]:
         """What happened so far, in each way that the run may go."""
-        return [way.trace for way in self._ways]
+        return [way.trace for way in (*self._ways, *self._over)]
 
     @property
     def made(self) -> list[frozenset[str]]:
@@ -173,6 +187,11 @@ class Following:
             for way, calls in zip(self._ways, made, strict=True):
                 if way.pending is not None:
                     calls.add(way.pending.atom.id)
+        if self._all is None:
+            made += [
+                {step.atom.id for step in (*way.steps, way.pending) if step is not None}
+                for way in self._over
+            ]
         return list(map(frozenset, made))
 
     @property
@@ -189,6 +208,7 @@ class Following:
         """
         if self._waits:
             raise DifferenceError("the program ended before the last call returned")
+        self._over = []
         # Of those that fit, not all are looked for.
         self._all = self._all or [(way, len(way.steps)) for way in self._ways]
         told: list[str] = []
@@ -348,6 +368,12 @@ def _item(type_: Type) -> Type:
     while isinstance(type_, ListOf):
         type_ = type_.item
     return type_
+
+
+def _place(way: PossibleRun) -> Span | None:
+    """Where the program makes the call that is pending."""
+    assert way.pending is not None, "a call is pending"
+    return way.pending.atom.span
 
 
 def _first(told: list[str]) -> str:
