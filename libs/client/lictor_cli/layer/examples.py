@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 Prove the example programs of a layer, and compare the verdicts with what they say: `tools/<domain>/examples` holds
-programs (.py, .lictor), each with a line `# The verdict: proved`, `refuted`, `unknown`, or `rejected CODE` with
-the code of the first reason. So a change of the layer that lets less be proved, or more, is seen before an agent
-meets it.
+programs (.py, .lictor), each with a line `# The verdict: proved`, `refuted`, `unknown`, or `rejected CODE` with the
+code of the first reason. So a change of the layer that lets less be proved, or more, is seen before an agent meets it.
 
 The layer is run to learn what it declares; the examples are proved, and never run.
 """
@@ -103,6 +102,12 @@ def _examples(trusted: list[Path]) -> Iterator[Path]:
         yield from sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES)
 
 
+def _named(file: Path) -> str:
+    """The file as somebody here would name it."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
 def _result(file: Path, layer: "Layer", timeout_s: float) -> ExampleResult:
     from functools import partial
 
@@ -126,7 +131,7 @@ def _result(file: Path, layer: "Layer", timeout_s: float) -> ExampleResult:
     if found == "rejected" and proof.reasons:
         found = f"rejected {proof.reasons[0].code}"
     return ExampleResult(
-        str(file),
+        _named(file),
         None if said is None else " ".join(part for part in said.groups() if part),
         found,
         tuple(f"{each.code}: {each.message}" for each in proof.reasons),
