@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ApprovalRequest,
         ApprovalState,
     )
+    from lictor_schema.approvals.call_approval import CallApprovalRequest, CallBinding
     from lictor_schema.approvals.run import RunOutcome, RunReason
     from lictor_schema.contracts.action import (
         Authorization,
@@ -155,6 +156,8 @@ if TYPE_CHECKING:
     from lictor_schema.seals.episode import EpisodeState
     from lictor_schema.services.desk_answer import DeskAnswer
     from lictor_schema.sessions.session_questions import (
+        CallApproval,
+        CallAsk,
         Denial,
         Resource,
         ToolGateAnswer,
@@ -176,6 +179,10 @@ __all__ = [
     "Authorization",
     "BlastRadius",
     "BlockedAction",
+    "CallApproval",
+    "CallApprovalRequest",
+    "CallAsk",
+    "CallBinding",
     "CheckpointStructure",
     "Claim",
     "ClaimType",
@@ -303,6 +310,7 @@ _NAMES_IN = {
         "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolVerdict"
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
+    "lictor_schema.approvals.call_approval": "CallApprovalRequest CallBinding",
     "lictor_schema.approvals.run": "RunOutcome RunReason",
     "lictor_schema.contracts.decision_log": "ContractReason ContractViolation RetriesSeen RungTaken",
     "lictor_schema.contracts.decision_questions": (
@@ -355,7 +363,9 @@ _NAMES_IN = {
     ),
     "lictor_schema.proofs.proof_strength": "ProofStrength",
     "lictor_schema.seals.episode": "EpisodeState",
-    "lictor_schema.sessions.session_questions": "Denial Resource ToolGateAnswer ToolGateRequest",
+    "lictor_schema.sessions.session_questions": (
+        "CallApproval CallAsk Denial Resource ToolGateAnswer ToolGateRequest"
+    ),
 }
 _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.split()}
 
