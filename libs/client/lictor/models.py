@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SessionStanding,
         StateChange,
         StopVerdict,
+        ToolApproval,
         ToolVerdict,
     )
     from lictor_schema.approvals.approval import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         ApprovalRequest,
         ApprovalState,
     )
+    from lictor_schema.approvals.call_approval import CallApprovalRequest, CallBinding
     from lictor_schema.contracts.action import (
         Authorization,
         ExecutionPlan,
@@ -153,6 +155,8 @@ if TYPE_CHECKING:
     from lictor_schema.seals.episode import EpisodeState
     from lictor_schema.services.desk_answer import DeskAnswer
     from lictor_schema.sessions.session_questions import (
+        CallApproval,
+        CallAsk,
         Denial,
         Resource,
         ToolGateAnswer,
@@ -174,6 +178,10 @@ __all__ = [
     "Authorization",
     "BlastRadius",
     "BlockedAction",
+    "CallApproval",
+    "CallApprovalRequest",
+    "CallAsk",
+    "CallBinding",
     "CheckpointStructure",
     "Claim",
     "ClaimType",
@@ -283,6 +291,7 @@ __all__ = [
     "TaskStatus",
     "TaskStatusChanged",
     "TaskStatusChangedPayload",
+    "ToolApproval",
     "ToolGateAnswer",
     "ToolGateRequest",
     "ToolVerdict",
@@ -295,9 +304,10 @@ __all__ = [
 
 _NAMES_IN = {
     "lictor.fast.verdicts": (
-        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolVerdict"
+        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolApproval ToolVerdict"
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
+    "lictor_schema.approvals.call_approval": "CallApprovalRequest CallBinding",
     "lictor_schema.contracts.decision_log": "ContractReason ContractViolation RetriesSeen RungTaken",
     "lictor_schema.contracts.decision_questions": (
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "
@@ -348,7 +358,9 @@ _NAMES_IN = {
     ),
     "lictor_schema.proofs.proof_strength": "ProofStrength",
     "lictor_schema.seals.episode": "EpisodeState",
-    "lictor_schema.sessions.session_questions": "Denial Resource ToolGateAnswer ToolGateRequest",
+    "lictor_schema.sessions.session_questions": (
+        "CallApproval CallAsk Denial Resource ToolGateAnswer ToolGateRequest"
+    ),
 }
 _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.split()}
 
