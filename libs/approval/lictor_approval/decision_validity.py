@@ -1,13 +1,15 @@
 """Which decision counts, and until when: for the service that keeps it, and again for the runner that relies on it."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from lictor_approval.call_decisions import CLOCKS_APART, moment, state_after
 from lictor_approval.errors import StepRefused
 from lictor_approval.request_life import RequestLife
 from lictor_approval.signed_decisions import Approvers, OpenedDecision
 from lictor_contracts.action.judgement import one_person
 from lictor_schema.approvals.approval import (
+    AnyApprovalRequest,
     ApprovalDecision,
     ApprovalEntry,
     ApprovalExecution,
@@ -30,7 +32,7 @@ class ApprovalLimits:
     """From the request to the decision."""
     start_within: timedelta = timedelta(hours=1)
     """The longest an approval may be good for, from the decision on."""
-    clocks_apart: timedelta = timedelta(minutes=5)
+    clocks_apart: timedelta = CLOCKS_APART
     """How old, or how far in the future, a decision may be when it is handed in."""
 
 
@@ -38,18 +40,11 @@ def decided(
     life: RequestLife, signed: str, approvers: Approvers, now: datetime, limits: ApprovalLimits
 ) -> ApprovalEntry:
     """The entry that a signed decision makes; StepRefused when it does not count."""
-    opened = approvers.opened(signed, now)
-    decision = opened.decision
-    _check_about(life.request, opened)
-    state = ApprovalState.APPROVED if decision.decision == "approve" else ApprovalState.REJECTED
-    if not life.may_become(state):
-        raise StepRefused(
-            f"request {life.request.request_id} is `{life.state}` already",
-            "a request is decided once; submit the program again if it shall run again",
-        )
-    if now >= _moment(life.due):
-        raise StepRefused(f"the time was up at {life.due}", "submit the program again")
-    _check_times(decision, now, limits)
+    state, decision = (
+        _program_state_after(life, signed, approvers, now, limits)
+        if isinstance(life.request, ApprovalRequest)
+        else state_after(life, signed, approvers, now, limits.clocks_apart)
+    )
     return ApprovalEntry(
         entry_id=approval_entry_id(
             life.request.request_id, state.value, hash_bytes(signed.encode())
@@ -64,12 +59,30 @@ def decided(
     )
 
 
+def _program_state_after(
+    life: RequestLife, signed: str, approvers: Approvers, now: datetime, limits: ApprovalLimits
+) -> tuple[ApprovalState, ApprovalDecision]:
+    opened = approvers.opened(signed, now)
+    decision = opened.decision
+    _check_about(life.program, opened)
+    state = ApprovalState.APPROVED if decision.decision == "approve" else ApprovalState.REJECTED
+    if not life.may_become(state):
+        raise StepRefused(
+            f"request {life.request.request_id} is `{life.state}` already",
+            "a request is decided once; submit the program again if it shall run again",
+        )
+    if now >= moment(life.due):
+        raise StepRefused(f"the time was up at {life.due}", "submit the program again")
+    _check_times(decision, now, limits)
+    return state, decision
+
+
 def permission(life: RequestLife, approvers: Approvers, now: datetime) -> ApprovalDecision:
     """The decision by which a request may run now; StepRefused for every other request.
 
     Nothing of what the service has checked is believed: a runner asks this with its own copy of the approvers' keys.
     """
-    request = life.request
+    request = life.program
     if life.state is not ApprovalState.APPROVED or life.signed is None:
         raise StepRefused(
             f"request {request.request_id} is `{life.state}`", "only what is approved can run"
@@ -79,7 +92,7 @@ def permission(life: RequestLife, approvers: Approvers, now: datetime) -> Approv
     decision = opened.decision
     if decision.decision != "approve":
         raise StepRefused(f"{decision.by} rejected it", "submit the program again")
-    if now >= _moment(decision.expires_at):
+    if now >= moment(decision.expires_at):
         raise StepRefused(
             f"the approval was good until {decision.expires_at}", "submit the program again"
         )
@@ -87,7 +100,7 @@ def permission(life: RequestLife, approvers: Approvers, now: datetime) -> Approv
 
 
 def withdrawn(life: RequestLife, state: ApprovalState, now: datetime, reason: str) -> ApprovalEntry:
-    """The entry by which an open request becomes `expired` or `stale`."""
+    """The entry by which an open request becomes `expired`, `stale` or `cancelled`."""
     if not life.may_become(state):
         raise StepRefused(
             f"request {life.request.request_id} is `{life.state}`", "nothing is to be done"
@@ -103,7 +116,7 @@ def withdrawn(life: RequestLife, state: ApprovalState, now: datetime, reason: st
     )
 
 
-def requested(request: ApprovalRequest) -> ApprovalEntry:
+def requested(request: AnyApprovalRequest) -> ApprovalEntry:
     """The entry a request begins with."""
     return ApprovalEntry(
         entry_id=approval_entry_id(request.request_id, ApprovalState.REQUESTED.value),
@@ -123,7 +136,7 @@ def ran(
     now: datetime,
     reason: str | None,
 ) -> ApprovalEntry:
-    """The entry by which the runner says that it begins, or how it ended."""
+    """The entry that says that what was approved begins, or how it ended."""
     if not life.may_become(state):
         raise StepRefused(
             f"request {life.request.request_id} is `{life.state}`",
@@ -143,11 +156,16 @@ def ran(
 
 def is_over(life: RequestLife, now: datetime) -> bool:
     """Whether an open request has had its time."""
-    return life.state.is_open and now >= _moment(life.due)
+    return life.state.is_open and now >= moment(life.due)
 
 
 def _check_about(request: ApprovalRequest, opened: OpenedDecision) -> None:
     decision, agent = opened.decision, request.binding.agent_id
+    if decision.decision == "delegate" or decision.scope is not None or decision.params is not None:
+        raise StepRefused(
+            "a program is approved as it is, once, by whoever signs; nobody else can be named",
+            "approve or reject it",
+        )
     if decision.request_id != request.request_id:
         raise StepRefused(
             f"the decision is about request {decision.request_id}, not {request.request_id}",
@@ -170,7 +188,7 @@ def _check_about(request: ApprovalRequest, opened: OpenedDecision) -> None:
 
 
 def _check_times(decision: ApprovalDecision, now: datetime, limits: ApprovalLimits) -> None:
-    said, until = _moment(decision.decided_at), _moment(decision.expires_at)
+    said, until = moment(decision.decided_at), moment(decision.expires_at)
     if said > now + limits.clocks_apart:
         raise StepRefused(
             f"the decision is of {decision.decided_at}, which lies in the future",
@@ -189,7 +207,3 @@ def _check_times(decision: ApprovalDecision, now: datetime, limits: ApprovalLimi
         )
     if until <= now:
         raise StepRefused(f"the approval was good until {decision.expires_at}", "decide again")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)

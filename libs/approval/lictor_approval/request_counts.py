@@ -36,7 +36,13 @@ _LAPSED = (ApprovalState.EXPIRED, ApprovalState.STALE)
 def counts(lives: Iterable[RequestLife]) -> RequestCounts:
     """The outcomes of these requests."""
     everything = list(lives)
-    decided = [(life, life.decision) for life in everything if life.decision is not None]
+    decided = [
+        (life, life.decision)
+        for life in everything
+        # What still waits for others counts as waiting. A request that ended may have been endorsed or passed on only.
+        if life.decision is not None
+        and (life.approved_at is not None or life.decision.decision == "reject")
+    ]
     by_people = [(life, decision) for life, decision in decided if decision.automatic is None]
     standing = [decision.decision for life, decision in by_people if life.state not in _LAPSED]
     waited = [
@@ -48,7 +54,7 @@ def counts(lives: Iterable[RequestLife]) -> RequestCounts:
         return sum(life.state is state for life in everything)
 
     return RequestCounts(
-        waiting=in_state(ApprovalState.REQUESTED),
+        waiting=sum(life.state.is_undecided for life in everything),
         approved=standing.count("approve"),
         rejected=standing.count("reject"),
         automatic=sum(

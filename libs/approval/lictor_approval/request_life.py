@@ -4,22 +4,34 @@ r"""The life of a request, folded from its entries.
         |  \         |
         |   rejected, expired, stale
 
-A request is decided once; an approval may be taken back until the program starts. What has started can't be stopped
-from here, and what has ended stays as it ended.
+    a call:  requested <-> endorsed, delegated -> approved -> executing -> executed, failed
+                                  |                  |
+                                  +------------------+-> rejected, expired, stale, cancelled
+
+A request is decided once; an approval may be taken back until it is used. What has started can't be stopped from here,
+and what has ended stays as it ended. For a call, the session's log says what was used: where that came before an
+approval ended, but is recorded here after it, `executing` follows all the same. An approval for the rest of a session
+may be taken back after it was used; only its first use is recorded here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from lictor_approval.errors import BrokenLog, StepRefused
 from lictor_approval.signed_decisions import claimed
 from lictor_schema.approvals.approval import (
+    AnyApprovalRequest,
     ApprovalDecision,
     ApprovalEntry,
     ApprovalExecution,
     ApprovalRequest,
     ApprovalState,
 )
+from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.sessions.session_questions import Params
 
 _ENDED_OPEN = frozenset({ApprovalState.REJECTED, ApprovalState.EXPIRED, ApprovalState.STALE})
 _FOLLOWS = {
@@ -35,33 +47,146 @@ _FOLLOWS = {
         }
     ),
 }
+_CALL_ENDED_OPEN = _ENDED_OPEN | {ApprovalState.CANCELLED}
+_CALL_UNDECIDED = _CALL_ENDED_OPEN | {
+    ApprovalState.ENDORSED,
+    ApprovalState.DELEGATED,
+    ApprovalState.APPROVED,
+}
+_CALL_FOLLOWS = {
+    ApprovalState.REQUESTED: _CALL_UNDECIDED,
+    ApprovalState.ENDORSED: _CALL_UNDECIDED,
+    ApprovalState.DELEGATED: _CALL_UNDECIDED,
+    ApprovalState.APPROVED: _CALL_ENDED_OPEN | {ApprovalState.EXECUTING},
+    ApprovalState.EXECUTING: frozenset({ApprovalState.EXECUTED, ApprovalState.FAILED}),
+}
+_USED = (ApprovalState.EXECUTING, ApprovalState.EXECUTED, ApprovalState.FAILED)
+_DECIDED_BY = {
+    ApprovalState.ENDORSED: "approve",
+    ApprovalState.APPROVED: "approve",
+    ApprovalState.REJECTED: "reject",
+    ApprovalState.DELEGATED: "delegate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedDecision:
+    """A decision as its entry holds it. Nobody has checked its signature here."""
+
+    signed: str
+    decision: ApprovalDecision
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLife:
     """A request as its entries leave it."""
 
-    request: ApprovalRequest
+    request: AnyApprovalRequest
     state: ApprovalState
     changed_at: str
     by: str
-    signed: str | None = None
-    """The last decision, as it was signed."""
-    decision: ApprovalDecision | None = None
-    """What the last decision says. Nobody has checked its signature here."""
+    decisions: tuple[ClaimedDecision, ...] = ()
+    """Everything that people or policies decided about it, in order."""
+    approved_at: str | None = None
+    """When it became approved, by the clock of the approval service; null if it never was."""
     execution: ApprovalExecution | None = None
     reason: str | None = None
 
     @property
+    def signed(self) -> str | None:
+        """The last decision, as it was signed."""
+        return self.decisions[-1].signed if self.decisions else None
+
+    @property
+    def decision(self) -> ApprovalDecision | None:
+        """What the last decision says."""
+        return self.decisions[-1].decision if self.decisions else None
+
+    @property
+    def program(self) -> ApprovalRequest:
+        """The request, which is about a program; StepRefused for every other."""
+        if not isinstance(self.request, ApprovalRequest):
+            raise StepRefused(
+                f"request {self.request.request_id} is about a call, not about a program",
+                "name the request of a program",
+            )
+        return self.request
+
+    @property
+    def call(self) -> CallApprovalRequest:
+        """The request, which is about a tool call; StepRefused for every other."""
+        if not isinstance(self.request, CallApprovalRequest):
+            raise StepRefused(
+                f"request {self.request.request_id} is about a program, not about a call",
+                "name the request of a call",
+            )
+        return self.request
+
+    @property
+    def agreed(self) -> tuple[ClaimedDecision, ...]:
+        """The approvals by which it may be used."""
+        return agreed(self.decisions)
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether everybody approved it for the same call again, and nobody has taken that back."""
+        last = self.decision
+        return (
+            self.approved_at is not None
+            and last is not None
+            and last.decision == "approve"
+            and all(each.decision.scope == "session" for each in self.agreed)
+        )
+
+    @property
     def due(self) -> str:
-        """Until when it is open: to be decided, or, once approved, to be started."""
-        if self.state is ApprovalState.APPROVED and self.decision is not None:
-            return self.decision.expires_at
-        return self.request.expires_at
+        """Until when it is open: to be decided, or, once approved, to be used."""
+        return self.due_once_approved if self.approved_at is not None else self.request.expires_at
+
+    @property
+    def due_once_approved(self) -> str:
+        """Until when it may be used by the approvals that it has."""
+        given = tuple(each.decision for each in self.agreed)
+        if not given:
+            return self.request.expires_at
+        until = min(each.expires_at for each in given)
+        if isinstance(self.request, ApprovalRequest):
+            return until
+        within = timedelta(seconds=min(ask.use_within_s for ask in self.request.asks))
+        last = datetime.fromisoformat(max(each.decided_at for each in given))
+        return min(until, utc_millis(last + within))
 
     def may_become(self, state: ApprovalState) -> bool:
         """Whether that state can follow."""
-        return state in _FOLLOWS.get(self.state, ())
+        if isinstance(self.request, ApprovalRequest):
+            return state in _FOLLOWS.get(self.state, ())
+        if state is ApprovalState.EXECUTING and self.state in _CALL_ENDED_OPEN:
+            return self.approved_at is not None and self.execution is None
+        if state is ApprovalState.REJECTED and self.state in _USED:
+            return self.is_reusable
+        return state in _CALL_FOLLOWS.get(self.state, ())
+
+
+def agreed(decisions: Sequence[ClaimedDecision]) -> tuple[ClaimedDecision, ...]:
+    """The approvals that agree with the last one about the parameters: one each person, good when that was given."""
+    approvals = [each for each in decisions if each.decision.decision == "approve"]
+    if not approvals:
+        return ()
+    last = approvals[-1].decision
+    newest = {each.decision.by: each for each in approvals}
+    return tuple(
+        each
+        for each in approvals
+        if newest[each.decision.by] is each
+        and each.decision.expires_at > last.decided_at
+        and same_params(each.decision.params, last.params)
+    )
+
+
+def same_params(one: Params | None, other: Params | None) -> bool:
+    """Whether two decisions let a call be made with the same parameters; none: those it was asked about with."""
+    # Not by `==`: for Python 1, 1.0 and True are equal.
+    return content_hash(one) == content_hash(other)
 
 
 def folded(entries: Iterable[ApprovalEntry]) -> RequestLife | None:
@@ -88,9 +213,11 @@ def after(life: RequestLife | None, entry: ApprovalEntry) -> RequestLife:
             decision = claimed(entry.signed)
         except StepRefused as error:
             raise _broken(entry, error.reason) from None
-        if (decision.decision == "approve") != (entry.state is ApprovalState.APPROVED):
+        if decision.decision != _DECIDED_BY[entry.state]:
             raise _broken(entry, f"the decision in it is to {decision.decision}")
-        life = replace(life, signed=entry.signed, decision=decision)
+        life = replace(life, decisions=(*life.decisions, ClaimedDecision(entry.signed, decision)))
+    if entry.state is ApprovalState.APPROVED:
+        life = replace(life, approved_at=entry.at)
     if entry.execution is not None:
         life = replace(life, execution=entry.execution)
     return life
@@ -99,5 +226,5 @@ def after(life: RequestLife | None, entry: ApprovalEntry) -> RequestLife:
 def _broken(entry: ApprovalEntry, why: str) -> BrokenLog:
     return BrokenLog(
         f"entry {entry.entry_id} of request {entry.request_id} says `{entry.state}`, but {why}",
-        "submit the program again, and find out who wrote to stream APPROVALS",
+        "ask for it again, and find out who wrote to stream APPROVALS",
     )

@@ -5,6 +5,7 @@ of the second store alone, one that says a person did by the first: a stolen ser
 Whoever relies on a decision verifies it against a copy of the stores of its own.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from lictor_seal import (
     NoteError,
     SealError,
     SigningKey,
+    TrustedKey,
     TrustStore,
     VerifyingKey,
     open_statement,
@@ -66,6 +68,21 @@ class Approvers:
                     f"the key {trusted.key.key_id} is a person's and a policy's",
                     "have each sign with a key of its own",
                 )
+        self._check_groups(names)
+
+    def _check_groups(self, names: list[str]) -> None:
+        taken = list(names)
+        for group in self.people.groups:
+            if not is_somebody(group.name):
+                raise ConfigRefused(f"the group {group.name!r} names nobody", "give it a name")
+            for other in taken:
+                # A policy that names one of them would otherwise ask the other too.
+                if one_person(group.name, other):
+                    raise ConfigRefused(
+                        f"the group {group.name!r} has the name of {other!r}",
+                        "give each group and each approver a name of its own",
+                    )
+            taken.append(group.name)
 
     @classmethod
     def load(cls, people: Path | None, policies: Path | None) -> Self:
@@ -77,6 +94,31 @@ class Approvers:
             )
         except SealError as error:
             raise ConfigRefused(str(error), "correct the file of approvers' keys") from None
+
+    def people_named(self, names: Iterable[str]) -> tuple[TrustedKey, ...]:
+        """The approvers whom these names of people and groups stand for; all, for no names.
+
+        A name that nobody has stands for nobody.
+        """
+        named = tuple(names)
+        if not named:
+            return self.people.keys
+        groups = [
+            member
+            for group in self.people.groups
+            if any(one_person(group.name, name) for name in named)
+            for member in group.members
+        ]
+        wanted = (*named, *groups)
+        return tuple(
+            each
+            for each in self.people.keys
+            if any(one_person(each.key.name, name) for name in wanted)
+        )
+
+    def person(self, name: str) -> TrustedKey | None:
+        """The key of an approver, by a name of theirs."""
+        return next((each for each in self.people.keys if one_person(each.key.name, name)), None)
 
     def opened(self, signed: str, at: datetime) -> OpenedDecision:
         """The decision in a note that a key signed which counts at that time; StepRefused otherwise."""
@@ -114,11 +156,15 @@ def claimed(signed: str) -> ApprovalDecision:
         text = parse_note(signed).text
         if not text.startswith(f"{KIND}\n"):
             raise StepRefused("what was signed is no decision about an approval", _SIGN)
-        return ApprovalDecision.from_json(text.removeprefix(f"{KIND}\n"))
+        decision = ApprovalDecision.from_json(text.removeprefix(f"{KIND}\n"))
+        # The pattern of a date lets the 30th of February pass.
+        for moment in (decision.decided_at, decision.expires_at):
+            datetime.fromisoformat(moment)
     except NoteError as error:
         raise StepRefused(f"the decision is no signed note: {error}", _SIGN) from None
-    except (ValidationError, CanonicalError) as error:
+    except (ValidationError, CanonicalError, ValueError) as error:
         raise StepRefused(f"the decision can't be read: {error}", _SIGN) from None
+    return decision
 
 
 _SIGN = "sign a decision with `lictor approvals approve` or `reject`"

@@ -7,7 +7,7 @@ from lictor_approval.decision_validity import ApprovalLimits, decided, requested
 from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers, sign_decision
-from lictor_schema.approvals.approval import ApprovalDecision, ApprovalRequest
+from lictor_schema.approvals.approval import AnyApprovalRequest, ApprovalDecision, ApprovalRequest
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport
@@ -107,7 +107,9 @@ def request(**changes: Any) -> ApprovalRequest:
     return asked(submitted, 3, proof(submitted), 5, at=NOW, within=within)
 
 
-def statement(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> ApprovalDecision:
+def statement(
+    about: AnyApprovalRequest, key: SigningKey = ALICE, **changes: Any
+) -> ApprovalDecision:
     """What somebody says about a request, a second after it was made."""
     at: datetime = changes.pop("at", NOW + timedelta(seconds=1))
     fields: dict[str, Any] = {
@@ -123,7 +125,7 @@ def statement(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -
     return ApprovalDecision(**{**fields, **changes})
 
 
-def approved(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> RequestLife:
+def approved(about: AnyApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> RequestLife:
     """A request after somebody approved it."""
     asked_for = folded([requested(about)])
     assert asked_for is not None

@@ -23,6 +23,7 @@ from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import (
     NOTHING,
     CheckContext,
+    PeopleAsked,
     PolicyDecision,
     Restored,
     StatelessPolicy,
@@ -48,6 +49,7 @@ __all__ = [
     "GuardError",
     "Observation",
     "OwnFacts",
+    "PeopleAsked",
     "PlainChecker",
     "PlainProvider",
     "PolicyDecision",

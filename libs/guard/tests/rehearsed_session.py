@@ -33,6 +33,7 @@ from lictor_guard.plugins.tool_policy import (
     StatelessPolicy,
     ToolPolicy,
 )
+from lictor_guard.session.asking import Known, ReadApproval, Unsettled
 from lictor_guard.session.judge import SessionJudge
 from lictor_guard.session.snapshots import kept_snapshot
 from lictor_schema.gates.gate import GateRequest
@@ -40,6 +41,7 @@ from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.agent_definition import AgentDefinition, TriggerSpec
 from lictor_schema.sessions.session_log import AnySessionEntry, FeedbackRaised, parse_session_entry
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     Denial,
     FeedbackAnswer,
     FeedbackRequest,
@@ -204,17 +206,40 @@ class Rehearsal:
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
         refused: Denial | None = None,
+        agent: str = "a1",
+        knows_ask: bool = True,
+        people: Callable[[str], ReadApproval] = lambda _: ReadApproval(standing="waiting"),
     ) -> ToolGateAnswer:
+        """`people` says how a request stands where people decide."""
         request = ToolGateRequest(
-            **self._fields(task=task),
+            **self._fields(task=task, agent=agent),
             call_id=call_id or f"c{next(self._calls)}",
             tool=tool,
             params=dict(params or {}),
             resources=resources,
             refused=refused,
+            knows_ask=knows_ask,
         )
-        names = self.session.names_for_check(request)
-        return self._ask(names, lambda facts: self.session.check(request, facts, self.now_us))
+        known: Known | None = None
+        while True:
+            names = self.session.names_for_check(request, known)
+            entry, answer = self.session.check(request, self._load(names), self.now_us, known)
+            if isinstance(answer, Unsettled):
+                assert entry is None
+                read = answer.request_id if answer.read else None
+                known = answer.beyond(known, None if read is None else people(read))
+                continue
+            decided = entry, answer
+            return self._ask(names, lambda _, decided=decided: decided)
+
+    def cancel(self, request_id: str, *, task: str = "t1", **fields: Any) -> SessionAnswer:
+        request = CancelApprovalRequest(
+            **{**self._fields(task=task), **fields},
+            approval_request=request_id,
+            why="it is not needed",
+        )
+        names = self.session.names_for_cancel(request)
+        return self._ask(names, lambda facts: self.session.cancel(request, facts, self.now_us))
 
     def result(
         self,

@@ -97,7 +97,7 @@ from lictor_seal.note.statement import (
     sign_statement,
 )
 from lictor_seal.seal import Seal, SealMetadata, seal_episode, seal_hash
-from lictor_seal.trust import TrustedKey, TrustStore
+from lictor_seal.trust import KeyGroup, TrustedKey, TrustStore
 from lictor_seal.verify import (
     CHECK_NAMES,
     Check,
@@ -133,6 +133,7 @@ __all__ = [
     "Frontier",
     "HandOver",
     "KeyFileError",
+    "KeyGroup",
     "KnownHead",
     "MerkleError",
     "Message",

@@ -8,7 +8,8 @@ It comes from outside the sealed material; keys that travel inside a bundle are 
                "not_before": "2026-01-01T00:00:00.000Z",
                "not_after": "2026-12-31T23:59:59.999Z",
                "revoked": false}],
-     "witnesses": [...], "witnesses_needed": 1}
+     "witnesses": [...], "witnesses_needed": 1,
+     "groups": {"finance": ["alice@example.org", "bob@example.org"]}}
 
 `not_before`, `not_after` (both inclusive) and `revoked` may be left out. A key that has retired
 gets a `not_after`: what it sealed before stays valid. A key that was stolen gets `revoked`: its
@@ -16,6 +17,9 @@ thief can write any `sealedAt`, so nothing it signed is believed any more.
 
 `witnesses` are entries of the same form, for keys that cosign checkpoints, and `witnesses_needed` says how many of them
 a checkpoint must have; without them none is needed. No key can be two of all these: one key is one voice.
+
+`groups` are names for several of the `keys`, for files of approvers; no seal and no checkpoint is believed for them. A
+reader that does not know them refuses the file, as it does everything it does not know.
 """
 
 import json
@@ -90,12 +94,21 @@ class TrustedKey:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyGroup:
+    """A name for several keys, by theirs; a member that has no key here stands for nobody."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TrustStore:
     """The keys that are believed; no key stands in it twice."""
 
     keys: tuple[TrustedKey, ...]
     witnesses: tuple[TrustedKey, ...] = ()
     witnesses_needed: int = 0
+    groups: tuple[KeyGroup, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.witnesses_needed <= len(self.witnesses):
@@ -157,7 +170,7 @@ class TrustStore:
         members = cast(dict[str, Any], document)
         if members.get("format") != FORMAT:
             raise TrustStoreError(f"`format` must be {FORMAT!r}")
-        unknown = set(members) - {"format", "keys", "witnesses", "witnesses_needed"}
+        unknown = set(members) - {"format", "keys", "witnesses", "witnesses_needed", "groups"}
         if unknown:
             raise TrustStoreError(f"unknown members {ascii(sorted(unknown))[:120]}; remove them")
         needed: object = members.get("witnesses_needed", 0)
@@ -167,6 +180,7 @@ class TrustStore:
             _parse_entries("keys", members.get("keys")),
             _parse_entries("witnesses", members.get("witnesses", [])),
             needed,
+            _parse_groups(members.get("groups", {})),
         )
 
     def to_bytes(self) -> bytes:
@@ -178,6 +192,8 @@ class TrustStore:
         if self.witnesses:
             document["witnesses"] = [key.to_json_value() for key in self.witnesses]
             document["witnesses_needed"] = self.witnesses_needed
+        if self.groups:
+            document["groups"] = {group.name: list(group.members) for group in self.groups}
         return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
 
     def by_id(self, key_id: str) -> TrustedKey | None:
@@ -192,6 +208,25 @@ def _parse_entries(name: str, entries: object) -> tuple[TrustedKey, ...]:
         _parse_entry(f"{name}[{number}]", entry)
         for number, entry in enumerate(cast(list[object], entries))
     )
+
+
+def _parse_groups(groups: object) -> tuple[KeyGroup, ...]:
+    if not isinstance(groups, dict):
+        raise TrustStoreError("`groups` is not an object of names and their members")
+    return tuple(
+        KeyGroup(name, _parse_members(name, members))
+        for name, members in cast(dict[str, object], groups).items()
+    )
+
+
+def _parse_members(name: str, members: object) -> tuple[str, ...]:
+    listed = cast(list[object], members) if isinstance(members, list) else []
+    texts = tuple(member for member in listed if isinstance(member, str) and member)
+    if not name or not texts or len(texts) != len(listed):
+        raise TrustStoreError(
+            f"the group {name[:80]!r} is not a list of one or more names of keys; correct or remove it"
+        )
+    return texts
 
 
 def _parse_entry(where: str, entry: object) -> TrustedKey:

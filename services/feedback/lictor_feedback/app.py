@@ -17,6 +17,7 @@ from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
 from lictor_feedback.projectors import BELL, projectors
+from lictor_feedback.session.approvals import ApprovalReader, TrustedApprovers
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
@@ -77,7 +78,8 @@ SPEC = ServiceSpec(
         StreamChannel(
             subject=subjects.GATED.pattern,
             message=SessionGateRecord,
-            description="Allowed calls, and refusals that belong to no session (stream GATES).",
+            description="Allowed calls, those that people are asked about, and refusals that belong to no session"
+            " (stream GATES).",
             reads=False,
         ),
     ),
@@ -112,7 +114,9 @@ async def make_engine(
     return engine
 
 
-async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
+async def make_loops(
+    runtime: ServiceRuntime, installation: Installation, approvers: TrustedApprovers
+) -> Sequence[Runnable]:
     """Everything that runs: answers, projectors, ticks."""
     client = await runtime.connections.nats("gates")
     shelf = DefinitionShelf(client, installation)
@@ -131,7 +135,12 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
             now_us=now_us,
         )
 
-    desk = SessionQuestions(await make_engine(runtime, client, sessions), sessions, standing)
+    desk = SessionQuestions(
+        await make_engine(runtime, client, sessions),
+        sessions,
+        standing,
+        ApprovalReader(client, approvers).read,
+    )
     gates = GateRunner(
         client,
         NAME,
@@ -156,8 +165,9 @@ def make_service() -> Service:
         installation = Installation.from_environment(os.environ)
     except DefinitionError as error:
         raise BusError(str(error)) from None
+    approvers = TrustedApprovers.from_environment(os.environ)
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
-        return await make_loops(runtime, installation)
+        return await make_loops(runtime, installation, approvers)
 
-    return Service(spec=SPEC, loops=loops, detail=installation.told)
+    return Service(spec=SPEC, loops=loops, detail=f"{installation.told}; {approvers.told}")

@@ -15,6 +15,7 @@ from lictor_bus.gates.denials import (
 from lictor_bus.names import subjects
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     Denial,
     FeedbackAnswer,
     FeedbackRequest,
@@ -139,6 +140,12 @@ SESSION_COLLECT = _session(
 )
 SESSION_USAGE = _session(
     "usage", UsageReport, SessionAnswer, "Tokens or money were used; counted once."
+)
+SESSION_CANCEL = _session(
+    "cancel",
+    CancelApprovalRequest,
+    SessionAnswer,
+    "A call is not wanted any more that waits for a person.",
 )
 SESSION_SNAPSHOT = _session(
     "snapshot",

@@ -184,6 +184,8 @@ def _ours() -> tuple[Role, ...]:
                 streams.TIMERS,
                 streams.GATES,
             ),
+            # What people said about calls that wait for them.
+            looks_at=(streams.APPROVALS,),
             writes=(
                 subjects.SESSION_LOG.any,
                 subjects.DEFINITION.any,

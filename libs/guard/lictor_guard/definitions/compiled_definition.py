@@ -24,6 +24,7 @@ from lictor_guard.plugins.tool_policy import ToolPolicy
 from lictor_guard.policies.parameters import Parameters
 from lictor_guard.policies.rate_limit import RateLimit
 from lictor_guard.policies.read_before_write import ReadBeforeWrite
+from lictor_guard.policies.require_approval import RequireApproval
 from lictor_guard.policies.sequential_dependency import SequentialDependency
 from lictor_guard.policies.time_window import TimeWindow
 from lictor_guard.providers import build_provider
@@ -41,6 +42,7 @@ from lictor_schema.sessions.tool_policy import (
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
+    RequireApprovalSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
@@ -226,12 +228,12 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-def _share(spec: ParameterPatternSpec, definition: AgentDefinition) -> int:
+def _share(spec: ParameterPatternSpec | RequireApprovalSpec, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
         for _, other, _ in policy_places(definition)
-        if isinstance(other, ParameterPatternSpec)
+        if isinstance(other, ParameterPatternSpec | RequireApprovalSpec)
         and any(overlap(one, two) for one in spec.tools for two in other.tools)
     ]
     return MAX_WORK_OF_CALL // len(sharing)
@@ -247,6 +249,8 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
             return RateLimit(spec)
         case ParameterPatternSpec():
             return Parameters(spec, _share(spec, definition))
+        case RequireApprovalSpec():
+            return RequireApproval(spec, _share(spec, definition))
         case TimeWindowSpec():
             return TimeWindow(spec)
         case PluginSpec():

@@ -36,6 +36,7 @@ from lictor_schema.sessions.tool_policy import (
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
+    RequireApprovalSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
@@ -206,11 +207,15 @@ def _policies(definition: AgentDefinition) -> Problems:
                 held = section.tools if section else [s for _, s, _ in _tool_places(definition)]
                 if not any(tool.access == "write" for tool in held):
                     yield Problem(place, "gates nothing: no tool that it gates has access write")
-            case RateLimitSpec() | ParameterPatternSpec() | TimeWindowSpec():
+            case (
+                RateLimitSpec() | ParameterPatternSpec() | RequireApprovalSpec() | TimeWindowSpec()
+            ):
                 yield from listed.problems((*place, "tools"), spec.tools)
                 yield from _outside((*place, "tools"), spec.tools, section)
                 if isinstance(spec, ParameterPatternSpec):
                     yield from _rules((*place, "rules"), spec.rules)
+                if isinstance(spec, RequireApprovalSpec):
+                    yield from _approval(place, spec)
                 if isinstance(spec, TimeWindowSpec):
                     yield from _window(place, spec)
             case PluginSpec():
@@ -257,6 +262,12 @@ def _rules(place: Place, rules: Sequence[ParameterRule]) -> Problems:
         for field, patterns in (("allow", rule.allow), ("deny", rule.deny)):
             for number, pattern in enumerate(patterns):
                 yield from _pattern((*place, index, field, number), pattern)
+
+
+def _approval(place: Place, spec: RequireApprovalSpec) -> Problems:
+    yield from _rules((*place, "unless"), spec.unless)
+    yield from _twice((*place, "approvers"), spec.approvers)
+    yield from _twice((*place, "remember"), spec.remember)
 
 
 def _pattern(place: Place, pattern: str) -> Problems:

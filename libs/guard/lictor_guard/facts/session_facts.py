@@ -78,6 +78,18 @@ class Identity(Fact, kind="identity", retention="log"):
     definition_hash: str
     began_us: int
     deadline_us: int | None = None
+    # Left out where nobody waits: an older version reads what was stored by this one.
+    paused_since_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Since when the deadline stands still, because calls wait for people; None while it does not."""
+    paused_until_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """When it goes on at the latest: nobody may decide on any of them after that."""
+
+    def deadline_at(self, now_us: int) -> int | None:
+        """When the time is up, as it looks at a moment: later by as long as calls have waited for people."""
+        if self.deadline_us is None or self.paused_since_us is None:
+            return self.deadline_us
+        until_us = min(now_us, self.paused_until_us or 0)
+        return self.deadline_us + max(0, until_us - self.paused_since_us)
 
 
 class Tally(Fact, kind="tally", retention="log"):
@@ -146,6 +158,8 @@ class CallSeen(Fact, kind="call", retention="log"):
     """Whether policies have counted it when it was allowed."""
     signature: str | None = None
     """Of the call that was counted when it was allowed: no other one may be made under its id."""
+    approval: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The request to people by which it was allowed, or denied."""
 
     def of_another(self, signature: str) -> bool:
         """Whether another call than that with this signature was counted under the id."""

@@ -371,7 +371,7 @@ def _context(
         definition=identity.definition,
         session_id=identity.session_id,
         began_us=identity.began_us,
-        deadline_us=identity.deadline_us,
+        deadline_us=identity.deadline_at(now_us),
         budgets=guarded.definition.budgets,
         tally=tally,
         recent=_get(facts, RECENT, Recent, Recent()),

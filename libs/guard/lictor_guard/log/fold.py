@@ -49,12 +49,22 @@ from lictor_guard.facts.session_facts import (
 )
 from lictor_guard.facts.state_document import read_document
 from lictor_guard.feedback.provider_runs import fold_spoken, fresh_cadences, names_to_fold_spoken
+from lictor_guard.log.approval_fold import (
+    approval_names,
+    fold_asked,
+    fold_cancelled,
+    fold_refused,
+    fold_used,
+    permitted_by,
+)
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import CheckContext, Restored
 from lictor_guard.session.limits import with_usage
 from lictor_guard.session.tool_gate import reserving_checkers
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
+    ApprovalCancelled,
+    CallAsked,
     CallDenied,
     CallFinished,
     CallReserved,
@@ -93,6 +103,8 @@ class Folder:
             SessionBegun: self._begun,
             WorkGiven: self._work_given,
             CallReserved: self._reserved,
+            CallAsked: self._asked,
+            ApprovalCancelled: self._cancelled,
             CallDenied: self._denied,
             CallFinished: self._finished,
             UsageCounted: self._used,
@@ -122,9 +134,12 @@ class Folder:
             case SessionBegun() | WorkGiven():
                 return frozenset((IDENTITY, TALLY, WAITING))
             case CallReserved():
-                return self.names_of_reservation(self.call(entry))
+                return self.names_of_reservation(self.call(entry)) | approval_names(entry)
+            case CallAsked() | ApprovalCancelled():
+                return approval_names(entry) | {TALLY}
             case CallDenied():
-                return frozenset((TALLY, RECENT, call_name(entry.call_id)))
+                own = frozenset((TALLY, RECENT, call_name(entry.call_id)))
+                return own | approval_names(entry)
             case CallFinished():
                 return self.names_of_result(self.call(entry))
             case UsageCounted():
@@ -231,8 +246,13 @@ class Folder:
     def _reserved(self, entry: CallReserved, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
         name = call_name(entry.call_id)
-        if seen(facts, name) is not None:
-            return {TALLY: tally}
+        permitted, approval = fold_used(entry, tally.last_us, facts), permitted_by(entry.permission)
+        counted_before = seen(facts, name)
+        if counted_before is not None:
+            marked = (
+                {} if approval is None else {name: with_changes(counted_before, approval=approval)}
+            )
+            return {**permitted, **marked, TALLY: tally}
         call, context = self.call(entry), self._context(entry, tally.last_us)
         learned = LearnedFacts(facts)
         counting = (
@@ -247,23 +267,34 @@ class Folder:
                     part.on_allowed(call, own, context) if part.reserves(call) else {}
                 ),
             )
-        mark = CallSeen(reserved=True, signature=call.signature)
+        mark = CallSeen(reserved=True, signature=call.signature, approval=approval)
         after = with_changes(tally, running=tally.running + 1, ended=None)
-        return {**learned.done(), name: mark, TALLY: after}
+        return {**learned.done(), **permitted, name: mark, TALLY: after}
+
+    def _asked(self, entry: CallAsked, _: int, facts: Facts) -> Changes:
+        tally = touched(facts, entry)
+        return {**fold_asked(entry, tally.last_us, facts), TALLY: with_changes(tally, ended=None)}
+
+    def _cancelled(self, entry: ApprovalCancelled, _: int, facts: Facts) -> Changes:
+        tally = touched(facts, entry)
+        return {**fold_cancelled(entry, tally.last_us, facts), TALLY: tally}
 
     def _denied(self, entry: CallDenied, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
         name = call_name(entry.call_id)
         mark = seen(facts, name) or CallSeen()
         call = self.call(entry)
+        refused = fold_refused(entry, tally.last_us, facts)
         if mark.outcome is not None or mark.of_another(call.signature):
             # The id is that of a call which this denial is not about.
-            return {TALLY: tally}
+            return {**refused, TALLY: tally}
         tally = runs_no_more(tally, mark)
+        approval = None if entry.approval is None else entry.approval.request_id
         return {
+            **refused,
             TALLY: with_changes(tally, calls=tally.calls + 1, denied=tally.denied + 1),
             **self._recent(entry, call, "denied", facts, tally.last_us),
-            name: with_changes(mark, outcome="denied", entry_id=entry.entry_id),
+            name: with_changes(mark, outcome="denied", entry_id=entry.entry_id, approval=approval),
         }
 
     def _finished(self, entry: CallFinished, _: int, facts: Facts) -> Changes:

@@ -1,30 +1,57 @@
-"""What a tool policy is: it allows or denies a call from its own facts, and learns from results.
+"""What a tool policy is: it allows or denies a call from its own facts, or asks people, and learns from results.
 
-Every policy that gates a tool is asked; one denial is enough, and all denials are reported. A policy is given every
-result of the session, whichever section it stands in: else one could wait for ever for a tool of another section.
+Every policy that gates a tool is asked; one denial is enough, and all denials are reported. People are asked only about
+what nobody denies. A policy is given every result of the session, whichever section it stands in: else one could wait
+for ever for a tool of another section.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from lictor_guard.facts.fact import Changes, OwnFacts
 from lictor_guard.plugins.tool_call import Call, Result
 
 NOTHING: Changes = {}
+ASK_REMEDY = "wait until somebody has decided, then call it again as it is"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleAsked:
+    """Who decides on a call that a policy asks people about, and until when; as `require-approval` spells it."""
+
+    approvers: tuple[str, ...] = ()
+    """People or groups of the approvers' file; empty for anybody in it."""
+    needed: int = 1
+    decide_within_s: int = 86_400
+    use_within_s: int = 3_600
+    remember: tuple[Literal["session", "rule"], ...] = ()
+    pauses_deadline: bool = True
+    max_waiting: int = 8
+    """So many calls of a session that this policy asks about may wait."""
 
 
 @dataclass(frozen=True)
 class PolicyDecision:
-    """Made by `allow()` or `deny(...)`."""
+    """Made by `allow()`, `deny(...)` or `ask(...)`. Whatever is none of the three is a denial."""
 
     allowed: bool
     reason: str | None = None
     remedy: str | None = None
+    people: PeopleAsked | None = None
+    """Who may let the call be made all the same; None for nobody."""
 
     def __post_init__(self) -> None:
         if not self.allowed and not (self.reason and self.remedy):
             raise ValueError("a denial needs a reason and a remedy")
+        if self.allowed and self.people is not None:
+            raise ValueError("what is allowed asks nobody")
+
+    @property
+    def asks(self) -> PeopleAsked | None:
+        """Who is asked; None where it is allowed, or denied whatever people say."""
+        asked = self.allowed is False and isinstance(self.people, PeopleAsked)
+        return self.people if asked else None
 
     @classmethod
     def allow(cls) -> "PolicyDecision":
@@ -35,6 +62,11 @@ class PolicyDecision:
     def deny(cls, reason: str, remedy: str) -> "PolicyDecision":
         """Not like this: why, and what would help."""
         return cls(False, reason, remedy)
+
+    @classmethod
+    def ask(cls, reason: str, people: PeopleAsked | None = None) -> "PolicyDecision":
+        """Only if people say so: why they are asked, and who they are."""
+        return cls(False, reason, ASK_REMEDY, people or PeopleAsked())
 
 
 @dataclass(frozen=True)

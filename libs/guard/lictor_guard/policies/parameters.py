@@ -65,29 +65,48 @@ class _Matching:
         return pattern.matches(text)
 
 
+@dataclass(frozen=True)
+class BrokenRule:
+    """A rule that a call breaks, or of which it can't be told."""
+
+    problem: str
+    rule: ParameterRule
+
+
+class ParameterRules:
+    """Rules about the parameters of a call, compiled once."""
+
+    def __init__(self, rules: Sequence[ParameterRule], work: int = MAX_WORK_OF_CALL) -> None:
+        self._work = work
+        self._rules = tuple(_compiled(each) for each in rules)
+
+    def broken(self, call: Call) -> list[BrokenRule]:
+        """Every rule that the call does not keep."""
+        matching = _Matching(self._work)
+        return [
+            BrokenRule(problem, each.spec)
+            for each in self._rules
+            if (problem := _problem(each, call, matching)) is not None
+        ]
+
+
 class Parameters(StatelessPolicy):
     """Denies a call whose parameters break a rule; every broken rule is reported."""
 
     def __init__(self, spec: ParameterPatternSpec, work: int = MAX_WORK_OF_CALL) -> None:
         self.name = spec.name
-        self._work = work
         self._tools = spec.tools
-        self._rules = tuple(_compiled(each) for each in spec.rules)
+        self._rules = ParameterRules(spec.rules, work)
 
     def check(self, call: Call, facts: OwnFacts, context: CheckContext) -> PolicyDecision:  # noqa: ARG002
         if not any_covers(self._tools, call.tool):
             return PolicyDecision.allow()
-        matching = _Matching(self._work)
-        broken = [
-            (problem, each.spec)
-            for each in self._rules
-            if (problem := _problem(each, call, matching)) is not None
-        ]
+        broken = self._rules.broken(call)
         if not broken:
             return PolicyDecision.allow()
-        remedies = dict.fromkeys(rule.remedy or _remedy(rule) for _, rule in broken)
+        remedies = dict.fromkeys(each.rule.remedy or _remedy(each.rule) for each in broken)
         return PolicyDecision.deny(
-            joined([problem for problem, _ in broken]), joined(list(remedies))
+            joined([each.problem for each in broken]), joined(list(remedies))
         )
 
 

@@ -33,7 +33,16 @@ from lictor_guard.log.entry_stamp import (
 from lictor_guard.log.fold import Folder
 from lictor_guard.plugins.tool_policy import CheckContext
 from lictor_guard.session import stop_gate, tool_gate
+from lictor_guard.session.asking import (
+    AskedQuestion,
+    Known,
+    Unsettled,
+    denied_again,
+    judge_asked,
+    names_of_asked,
+)
 from lictor_guard.session.beginning import begun_fields, refusal_to_go_on, shown
+from lictor_guard.session.call_approvals import CallApprovals, CallEntry
 from lictor_guard.session.limits import exhausted
 from lictor_guard.session.snapshots import SnapshotQuestions
 from lictor_schema.gates.gate import GateRequest
@@ -79,6 +88,9 @@ class SessionJudge:
         self.snapshot = keeping.snapshot
         self.restore = keeping.restore
         self.reset = keeping.reset
+        self._approvals = CallApprovals(self._stamp)
+        self.names_for_cancel = self._approvals.names_for_cancel
+        self.cancel = self._approvals.cancel
         collecting = FeedbackQuestions(self._stamp)
         self.names_for_collect = collecting.names_for_collect
         self.names_for_tick = collecting.names_for_tick
@@ -94,10 +106,13 @@ class SessionJudge:
         """Also for showing a session."""
         return provider_runs.names_for_advice(self.guarded)
 
-    def names_for_check(self, request: ToolGateRequest) -> frozenset[str]:
-        """May this tool be called?"""
-        own = self.folder.names_of_reservation(self.folder.call(request))
-        return own | {IDENTITY, RECENT}
+    def names_for_check(
+        self, request: ToolGateRequest, known: Known | None = None
+    ) -> frozenset[str]:
+        """May this tool be called? `known` is given once people are asked about it."""
+        call = self.folder.call(request)
+        own = self.folder.names_of_reservation(call) | {IDENTITY, RECENT}
+        return own if known is None else own | names_of_asked(call, known)
 
     def names_for_result(self, request: ToolResultReport) -> frozenset[str]:
         """A call has ended."""
@@ -154,9 +169,13 @@ class SessionJudge:
         return shown(self.guarded, request, identity, "The session is known.")
 
     def check(
-        self, request: ToolGateRequest, facts: Facts, now_us: int
-    ) -> tuple[CallDenied | CallReserved | None, ToolGateAnswer]:
-        """May this tool be called? Every denial has an entry; an allowed call has one when anybody counts it."""
+        self, request: ToolGateRequest, facts: Facts, now_us: int, known: Known | None = None
+    ) -> tuple[CallEntry | None, ToolGateAnswer | Unsettled]:
+        """May this tool be called? Every denial has an entry; an allowed call has one when anybody counts it.
+
+        Where nothing stands against it but policies that ask people, more must be known than for other calls: it is
+        `Unsettled` until that is given as `known`.
+        """
         identity = identity_of(facts)
         if identity is None:
             return None, self._deny(request, (tool_gate.unknown_session(),), None)
@@ -175,6 +194,11 @@ class SessionJudge:
             or tool_gate.judge(self.guarded, call, facts, identity, tally_of(facts), context)
         )
         denials = judged.denials
+        if judged.asks and not denials:
+            if known is None:
+                return None, Unsettled()
+            asked = AskedQuestion(call, judged.asks, facts, identity, mark, context.now_us, known)
+            return self._ask(request, asked)
         if mark is not None and mark.entry_id is not None:
             # Decided and counted before: what was denied stays denied, for the reasons that there are now.
             again = denials or (tool_gate.denied_before(call),)
@@ -184,6 +208,17 @@ class SessionJudge:
             return entry, self._deny(request, denials, entry.entry_id)
         reserve = judged.reserved and mark is None
         return self._reserved(request, facts, now_us) if reserve else None, self._allow(request)
+
+    def _ask(
+        self, request: ToolGateRequest, asked: AskedQuestion
+    ) -> tuple[CallEntry | None, ToolGateAnswer | Unsettled]:
+        mark = asked.mark
+        if mark is None or mark.entry_id is None:
+            return self._approvals.outcome(request, asked, judge_asked(asked))
+        again = None if mark.approval is None else denied_again(asked, mark.approval)
+        if again is None:
+            return None, self._deny(request, (tool_gate.denied_before(asked.call),), mark.entry_id)
+        return self._approvals.outcome(request, asked, again, mark.entry_id)
 
     def result(
         self, request: ToolResultReport, facts: Facts, now_us: int
@@ -195,7 +230,9 @@ class SessionJudge:
         if counts_for_nothing(seen(facts, call_name(request.call_id)), request.outcome):
             told = done(request, "This call was reported before.")
             return None, ToolResultAnswer(**told, duplicate=True, look_at=watched)
-        entry = self._finished(request, self._stamp.on(request, facts, now_us))
+        mark = seen(facts, call_name(request.call_id))
+        allowed_by = None if mark is None or mark.outcome is not None else mark.approval
+        entry = self._finished(request, self._stamp.on(request, facts, now_us), allowed_by)
         return entry, ToolResultAnswer(**done(request, "The result is recorded."), look_at=watched)
 
     def usage(
@@ -307,7 +344,9 @@ class SessionJudge:
             resources=request.resources,
         )
 
-    def _finished(self, request: ToolResultReport, fields: Fields) -> CallFinished:
+    def _finished(
+        self, request: ToolResultReport, fields: Fields, allowed_by: str | None
+    ) -> CallFinished:
         return CallFinished(
             kind="call_finished",
             **fields,
@@ -321,6 +360,7 @@ class SessionJudge:
             output_sha256=request.output_sha256,
             output=request.output if self.guarded.keeps_calls else None,
             usage=request.usage,
+            approval_request=allowed_by,
         )
 
     def _allow(self, request: ToolGateRequest) -> ToolGateAnswer:

@@ -14,7 +14,8 @@ _MILLION = 1_000_000
 
 def exhausted(identity: Identity, tally: Tally, budgets: Budgets, now_us: int) -> Limit | None:
     """What is used up, the deadline first; used up means reached."""
-    if identity.deadline_us is not None and now_us >= identity.deadline_us:
+    deadline_us = identity.deadline_at(now_us)
+    if deadline_us is not None and now_us >= deadline_us:
         return "deadline"
     return "budget" if spent_budgets(tally, budgets) else None
 

@@ -17,6 +17,7 @@ from lictor_guard.facts.session_facts import CallSeen, Identity, Tally
 from lictor_guard.plugins.part_defaults import WholeChecker, WholePolicy
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision
+from lictor_guard.session.call_requests import PolicyAsk, policy_ask
 from lictor_guard.session.limits import counts_when_allowed, exhausted, spent_budgets
 from lictor_guard.text.wording import beyond_agent
 from lictor_schema.sessions.session_questions import Denial
@@ -42,6 +43,8 @@ class ToolJudgement:
     """Every reason to deny it; empty when it may be made."""
     reserved: bool
     """Whether a policy, a checker or the budget counts it from the moment it is allowed."""
+    asks: tuple[PolicyAsk, ...] = ()
+    """The policies that let it be made only if people say so."""
 
 
 def judge(
@@ -62,17 +65,20 @@ def judge(
     ]
     broken = broken_owners(facts)
     reserved = counts_when_allowed(tally, guarded.definition.budgets)
+    asks: list[PolicyAsk] = []
     for each in guarded.policies_for(call.tool):
-        denial, counts = _asked(each, call, facts, context, broken)
+        found, counts = _asked(each, call, facts, context, broken)
         reserved = reserved or counts
-        if denial is not None:
-            against.append(denial)
+        if isinstance(found, PolicyAsk):
+            asks.append(found)
+        elif found is not None:
+            against.append(found)
     reserved = (
         reserved
         or any(_counts(each.policy, call) for each in guarded.policies)
         or bool(reserving_checkers(guarded, call))
     )
-    return ToolJudgement(tuple(against[:_MAX_DENIALS]), reserved)
+    return ToolJudgement(tuple(against[:_MAX_DENIALS]), reserved, tuple(asks))
 
 
 def reserving_checkers(guarded: Guarded, call: Call) -> list[OwnedChecker]:
@@ -157,7 +163,7 @@ def _against_more(
 
 def _asked(
     each: OwnedPolicy, call: Call, facts: Facts, context: CheckContext, broken: Mapping[str, str]
-) -> tuple[Denial | None, bool]:
+) -> tuple[Denial | PolicyAsk | None, bool]:
     """What one policy says, and whether it counts the call."""
     name = each.owner.partition("/")[2]
     if each.owner in broken:
@@ -167,8 +173,11 @@ def _asked(
         decision = each.policy.check(call, facts.of(each.owner), context)
         if not isinstance(decision, PolicyDecision):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise GuardError(f"returned {type(decision).__name__}, not a PolicyDecision")
-        if decision.allowed is True:
+        if decision.allowed is True and decision.people is None:
             return None, bool(each.policy.reserves(call))
+        if decision.asks is not None:
+            asked = policy_ask(name, plain(decision.reason or "", _MAX_TOLD), decision.asks)
+            return asked, bool(each.policy.reserves(call))
         return _denial(name, decision.reason or "", decision.remedy or ""), False
     except Exception as error:  # noqa: BLE001 (whatever it raises, the call is not made)
         reason = f"Policy '{name}' failed: {describe(error)}."

@@ -132,3 +132,8 @@ class CallPermission(Model):
     reusable: bool = Field(
         default=False, description="Whether it is good for the same call again, in this session"
     )
+    settled_at: UtcMillis | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Until when people were waited for, by the clock of the approval service",
+    )

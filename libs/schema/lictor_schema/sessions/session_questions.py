@@ -158,6 +158,16 @@ class CallApproval(Model):
     params: Params | None = Field(
         default=None, description="The parameters to call with; exactly in standing `edited`"
     )
+    may_ask_again: Literal[True] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="With `rejected`: whether the same call may be asked about again at once",
+    )
+    settled_at: UtcMillis | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Until when people were waited for, by the clock of the approval service",
+    )
 
 
 class ToolGateRequest(GateRequest):

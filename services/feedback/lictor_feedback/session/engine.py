@@ -77,6 +77,8 @@ class DecidedAnswer(Generic[A]):
     """Sequence of the last entry that it takes into account, its own included."""
     records_first: bool = False
     """Whether the definition wants the answer on record before it is given."""
+    changed: bool = False
+    """Whether an entry says what was decided."""
 
 
 class Engine:
@@ -154,7 +156,7 @@ class Engine:
             names = list(operation.names(known.session))
             log = SomeFacts(self, key, known, names, marks)
             changed = await SESSIONS.change(self.log, log, judge)
-        return DecidedAnswer(answers[-1], changed.sequence)
+        return DecidedAnswer(answers[-1], changed.sequence, changed=changed.entry is not None)
 
     async def change_whole(
         self,

@@ -2,28 +2,30 @@
 
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from lictor_bus.errors import MessageRefused
 from lictor_bus.names import subjects
+from lictor_feedback.session.approvals import ReadApprovals
 from lictor_feedback.session.engine import (
     DecidedAnswer,
     Engine,
     SessionOperation,
     UnknownSession,
 )
-from lictor_feedback.session.store import StoreAway, StoredFacts
+from lictor_feedback.session.store import Behind, StoreAway, StoredFacts
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.definitions.loading import default_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
+from lictor_guard.session.asking import Known, Unsettled
 from lictor_guard.session.judge import SessionJudge
 from lictor_guard.session.snapshots import kept_snapshot
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     FeedbackAnswer,
     FeedbackRequest,
     ResetRequest,
@@ -46,6 +48,8 @@ RECORDED = "Recorded; it counts as soon as the store is back."
 UNJUDGED = "Recorded; it counts as soon as the session's definition can be used again."
 # For what concerns every fact of a session: it keeps nobody from acting, and the caller would ask again.
 STATE_WITHIN_S = 6.0
+# A call's facts, what stands for it, what people said of that, and all of it again where a concurrent check came first.
+_MAX_ROUNDS = 8
 
 
 class Definitions(Protocol):
@@ -99,10 +103,17 @@ class _WantsStanding(Exception):
 class SessionQuestions:
     """Every question, by name."""
 
-    def __init__(self, engine: Engine, sessions: Sessions, standing: AskStanding) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        sessions: Sessions,
+        standing: AskStanding,
+        approvals: ReadApprovals,
+    ) -> None:
         self._engine = engine
         self._sessions = sessions
         self._standing = standing
+        self._approvals = approvals
 
     async def begin(self, request: SessionBeginRequest) -> DecidedAnswer[SessionBeginAnswer]:
         """A session begins, or goes on."""
@@ -139,17 +150,44 @@ class SessionQuestions:
         return DecidedAnswer(known.session.show(request, facts), known.sequence)
 
     async def check(self, request: ToolGateRequest) -> DecidedAnswer[ToolGateAnswer]:
-        """May this tool be called?"""
+        """May this tool be called? What people said is read only where nothing but policies that ask is against it."""
         key = _key(request)
-        decided = await self._engine.look(
+        known: Known | None = None
+        for _ in range(_MAX_ROUNDS):
+            decided = await self._check(key, request, known)
+            answer = decided.answer
+            if not isinstance(answer, Unsettled):
+                definition = (await self._engine.known(key)).session.guarded.definition
+                return DecidedAnswer(
+                    answer,
+                    decided.cursor,
+                    records_first=definition.gate_records == "required",
+                    changed=decided.changed,
+                )
+            wanted = answer.request_id if answer.read else None
+            known = answer.beyond(known, None if wanted is None else await self._approvals(wanted))
+        raise Behind("the session changes faster than its requests to people can be read")
+
+    async def _check(
+        self, key: str, request: ToolGateRequest, known: Known | None
+    ) -> DecidedAnswer[ToolGateAnswer | Unsettled]:
+        return await self._engine.look(
             key,
             SessionOperation(
-                lambda session: session.names_for_check(request),
-                lambda session, facts, now_us: session.check(request, facts, now_us),
+                lambda session: session.names_for_check(request, known),
+                lambda session, facts, now_us: session.check(request, facts, now_us, known),
             ),
         )
-        definition = (await self._engine.known(key)).session.guarded.definition
-        return replace(decided, records_first=definition.gate_records == "required")
+
+    async def cancel(self, request: CancelApprovalRequest) -> DecidedAnswer[SessionAnswer]:
+        """The agent does not want to make a call any more that waits for a person."""
+        return await self._engine.change(
+            _key(request),
+            SessionOperation(
+                lambda session: session.names_for_cancel(request),
+                lambda session, facts, now_us: session.cancel(request, facts, now_us),
+            ),
+        )
 
     async def result(self, request: ToolResultReport) -> DecidedAnswer[ToolResultAnswer]:
         """A call has ended."""

@@ -49,6 +49,7 @@ class SessionReplies:
             (session.SESSION_RESULT, desk.result),
             (session.SESSION_COLLECT, desk.collect),
             (session.SESSION_USAGE, desk.usage),
+            (session.SESSION_CANCEL, desk.cancel),
             (session.SESSION_SNAPSHOT, desk.snapshot),
             (session.SESSION_RESTORE, desk.restore),
             (session.SESSION_RESET, desk.reset),
@@ -71,10 +72,13 @@ class SessionReplies:
         )
 
     async def tool(self, request: ToolGateRequest) -> Given[ToolGateAnswer] | ToolGateAnswer:
-        """May this tool be called? An allowed call is recorded in GATES, a denied one stands in the session's log."""
+        """May this tool be called? An allowed call is recorded in GATES, a denied one stands in the session's log.
+
+        One that people are asked about is recorded too, when they are: not each time that somebody looks again.
+        """
         decided = await self._desk.check(request)
         answer = decided.answer
-        if answer.decision != "allow":
+        if answer.decision != "allow" and not (answer.decision == "ask" and decided.changed):
             return answer
         now_ns, cursor = self._now_ns(), decided.cursor
         return Given(

@@ -26,6 +26,7 @@ from lictor_guard.definitions.loading import read_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
 from lictor_guard.facts.session_facts import TALLY, Tally
+from lictor_guard.session.asking import ReadApproval
 from lictor_schema.sessions.session_questions import (
     ResetRequest,
     RestoreRequest,
@@ -109,7 +110,10 @@ class Instance:
         async def no_standing(_begun, _now_us):
             return None
 
-        self.desk = SessionQuestions(self.engine, sessions, no_standing)
+        async def nobody(_request_id):
+            return ReadApproval(standing="waiting")
+
+        self.desk = SessionQuestions(self.engine, sessions, no_standing, nobody)
 
     async def begin(self):
         return (await self.desk.begin(SessionBeginRequest(**asked()))).answer

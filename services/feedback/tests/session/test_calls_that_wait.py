@@ -1,0 +1,136 @@
+"""Calls that wait for people, on the bus: the service asks, verifies what they said, and lets a call be made once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deciding_people import ALICE, People, trust_file
+from reporting import service_process, wait_until_ready
+
+from lictor_bus.wire.connection import close_nats, connect_nats
+from lictor_local.embedded_servers import Endpoints
+
+PAYER = """
+apiVersion: lictor/v1
+kind: AgentDefinition
+metadata: {name: payer, version: "1"}
+tools: [{name: pay}, {name: look}]
+policies:
+  - kind: require-approval
+    name: money
+    tools: [pay]
+    unless: [{param: amount, allow: ["[0-9]{1,2}"]}]
+"""
+LARGE = {"to": "acme", "amount": 500}
+
+
+@pytest.fixture
+def payers(tmp_path: Path) -> Path:
+    """A folder with one definition."""
+    folder = tmp_path / "payers"
+    folder.mkdir()
+    (folder / "payer.yaml").write_text(PAYER)
+    return folder
+
+
+@pytest.fixture
+async def people(clean_infra: Endpoints) -> AsyncIterator[People]:
+    """Whoever decides."""
+    client = await connect_nats(clean_infra.nats_url, name="people")
+    found = People(client)
+    await found.open()
+    try:
+        yield found
+    finally:
+        await close_nats(client)
+
+
+@pytest.fixture
+async def payer(clean_infra: Endpoints, payers: Path, tmp_path: Path, people, start) -> Any:
+    """A session whose payments wait for Alice."""
+    approvers = trust_file(tmp_path, ALICE)
+    async with (
+        start(clean_infra, payers, 0) as asker,
+        service_process(
+            "lictor_feedback",
+            clean_infra,
+            LICTOR_AGENTS=str(payers),
+            LICTOR_APPROVERS=str(approvers),
+        ),
+    ):
+        await wait_until_ready(asker.client, "feedback")
+        await asker.begin("payer")
+        yield asker
+
+
+async def pay(payer: Any, call_id: str, **fields: Any) -> dict[str, Any]:
+    return await payer.check("pay", call_id, **{"params": LARGE, "knows_ask": True, **fields})
+
+
+async def test_a_call_waits_until_somebody_approves_it_and_is_then_made_once(payer, people):
+    assert (await pay(payer, "small", params={"amount": 5}))["decision"] == "allow"
+    asked = await pay(payer, "c1")
+    assert (asked["decision"], asked["approval"]["standing"]) == ("ask", "waiting")
+    again = await pay(payer, "c1")
+    assert again["approval"]["request_id"] == asked["approval"]["request_id"]
+
+    request = await people.take_in(payer)
+    assert (await pay(payer, "c2"))["decision"] == "ask"
+    await people.decide(request)
+    first, second = await asyncio.gather(pay(payer, "c3"), pay(payer, "c4"))
+    assert sorted((first["decision"], second["decision"])) == ["allow", "ask"]
+    made = "c3" if first["decision"] == "allow" else "c4"
+    assert (await pay(payer, made))["decision"] == "allow"
+    await payer.result("pay", made, params=LARGE)
+
+    kinds = [each.kind for each in await payer.entries()]
+    assert kinds == ["session_begun", "call_asked", "call_reserved", "call_asked", "call_finished"]
+    finished = (await payer.entries())[-1]
+    assert finished.approval_request == request.request_id
+
+
+async def test_who_does_not_know_the_answer_ask_is_denied(payer):
+    """A client from before there was such an answer: its question has no such field."""
+    denied = await payer.check("pay", "c1", params=LARGE)
+    assert (denied["decision"], denied["policy_id"]) == ("deny", "lictor.approval.waiting")
+    assert "is waiting for a person" in denied["reason"]
+    # It is no denial of the call: a client that knows the answer may ask about the same one.
+    assert (await pay(payer, "c1"))["decision"] == "ask"
+    assert "call_denied" not in [each.kind for each in await payer.entries()]
+
+
+async def test_a_rejection_tells_the_agent_why_and_stays(payer, people):
+    await pay(payer, "c1")
+    request = await people.take_in(payer)
+    await people.decide(request, "reject", reason="we do not pay acme")
+    for call_id in ("c2", "c3", "c2"):
+        denied = await pay(payer, call_id)
+        assert (denied["decision"], denied["policy_id"]) == ("deny", "lictor.approval.rejected")
+        assert "we do not pay acme" in denied["reason"]
+        assert denied["approval"]["standing"] == "rejected"
+
+
+async def test_an_edited_call_is_made_as_it_was_approved_and_no_other_way(payer, people):
+    await pay(payer, "c1")
+    request = await people.take_in(payer)
+    less = {"to": "acme", "amount": 400}
+    await people.decide(request, params=less)
+    denied = await pay(payer, "c2")
+    assert (denied["decision"], denied["approval"]["standing"]) == ("deny", "edited")
+    assert denied["approval"]["params"] == less
+    assert (await pay(payer, "c3", params=denied["approval"]["params"]))["decision"] == "allow"
+    assert (await pay(payer, "c4", params=less))["decision"] == "ask"
+    assert (await pay(payer, "c5"))["decision"] == "deny"
+
+
+async def test_a_cancelled_request_lifts_nothing_whatever_people_say(payer, people):
+    asked = await pay(payer, "c1")
+    request = await people.take_in(payer)
+    answer = await payer.ask("cancel", approval_request=request.request_id, why="not needed")
+    assert answer["ok"], answer
+    await people.decide(request)
+    again = await pay(payer, "c2")
+    assert again["decision"] == "ask"
+    assert again["approval"]["request_id"] != asked["approval"]["request_id"]
