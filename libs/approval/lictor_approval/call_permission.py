@@ -90,7 +90,7 @@ def standing(life: RequestLife, approvers: Approvers, now: datetime) -> CallStan
             return CallStanding("expired", life.due, why, settled_at=settled)
         case ApprovalState.CANCELLED:
             return CallStanding("cancelled", request.expires_at, why, settled_at=settled)
-        case ApprovalState.EXECUTING | ApprovalState.EXECUTED | ApprovalState.FAILED:
+        case ApprovalState.CALLING | ApprovalState.CALLED | ApprovalState.CALL_FAILED:
             if life.is_reusable:
                 return _approved(life, approvers, now)
             return CallStanding("stale", life.due, "it was used", settled_at=settled)

@@ -22,15 +22,17 @@ class RequestCounts:
     """By a policy, either way."""
     expired: int
     stale: int
+    cancelled: int
+    """By whoever asked."""
     lapsed: int
-    """Those of the expired and stale that were approved: nothing ran by it."""
+    """Those of the expired, stale and cancelled that were approved: nothing ran by it."""
     rate: float | None
     """Which part of what people decided, and what still stands, was approved; None before anything was."""
     median_s: float | None
     """From the request to a person's decision, by their clock."""
 
 
-_LAPSED = (ApprovalState.EXPIRED, ApprovalState.STALE)
+_LAPSED = (ApprovalState.EXPIRED, ApprovalState.STALE, ApprovalState.CANCELLED)
 
 
 def counts(lives: Iterable[RequestLife]) -> RequestCounts:
@@ -63,6 +65,7 @@ def counts(lives: Iterable[RequestLife]) -> RequestCounts:
         ),
         expired=in_state(ApprovalState.EXPIRED),
         stale=in_state(ApprovalState.STALE),
+        cancelled=in_state(ApprovalState.CANCELLED),
         lapsed=sum(life.state in _LAPSED for life, _ in decided),
         rate=standing.count("approve") / len(standing) if standing else None,
         median_s=median(waited) if waited else None,

@@ -4,7 +4,7 @@ r"""The life of a request, folded from its entries.
         |  \         |
         |   rejected, expired, stale
 
-    a call:  requested <-> endorsed, delegated -> approved -> executing -> executed, failed
+    a call:  requested <-> endorsed, delegated -> approved -> calling -> called, call_failed
                                   |                  |
                                   +------------------+-> rejected, expired, stale, cancelled
 
@@ -57,10 +57,10 @@ _CALL_FOLLOWS = {
     ApprovalState.REQUESTED: _CALL_UNDECIDED,
     ApprovalState.ENDORSED: _CALL_UNDECIDED,
     ApprovalState.DELEGATED: _CALL_UNDECIDED,
-    ApprovalState.APPROVED: _CALL_ENDED_OPEN | {ApprovalState.EXECUTING},
-    ApprovalState.EXECUTING: frozenset({ApprovalState.EXECUTED, ApprovalState.FAILED}),
+    ApprovalState.APPROVED: _CALL_ENDED_OPEN | {ApprovalState.CALLING},
+    ApprovalState.CALLING: frozenset({ApprovalState.CALLED, ApprovalState.CALL_FAILED}),
 }
-_USED = (ApprovalState.EXECUTING, ApprovalState.EXECUTED, ApprovalState.FAILED)
+_USED = (ApprovalState.CALLING, ApprovalState.CALLED, ApprovalState.CALL_FAILED)
 _DECIDED_BY = {
     ApprovalState.ENDORSED: "approve",
     ApprovalState.APPROVED: "approve",
@@ -160,7 +160,7 @@ class RequestLife:
         """Whether that state can follow."""
         if isinstance(self.request, ApprovalRequest):
             return state in _FOLLOWS.get(self.state, ())
-        if state is ApprovalState.EXECUTING and self.state in _CALL_ENDED_OPEN:
+        if state is ApprovalState.CALLING and self.state in _CALL_ENDED_OPEN:
             return self.approved_at is not None and self.execution is None
         if state is ApprovalState.REJECTED and self.state in _USED:
             return self.is_reusable

@@ -21,6 +21,12 @@ from lictor_schema.approvals.approval import (
     guarantees_hash,
 )
 from lictor_schema.approvals.approval_policy import ApprovalPolicy, PolicyConditions, PolicyRule
+from lictor_schema.approvals.call_approval import (
+    CallApprovalRequest,
+    asks_hash,
+    params_hash,
+    resources_hash,
+)
 from lictor_schema.contracts.action import Precondition
 from lictor_schema.contracts.cerpa_cycle import (
     CerpaApplyResult,
@@ -51,7 +57,7 @@ from lictor_schema.contracts.patch import (
 from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, Model
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.core.ids import approval_request_id
+from lictor_schema.core.ids import approval_request_id, call_request_id
 from lictor_schema.decisions.adapter_capabilities import Capability, CapabilityLevel
 from lictor_schema.decisions.decision import Disposition
 from lictor_schema.decisions.receipt import (
@@ -82,7 +88,7 @@ from lictor_schema.seals.episode import DecisionEpisode, OutcomeCode, Telemetry
 from lictor_schema.seals.episode_sources import Correction
 from lictor_schema.seals.seal import Seal, SealedEpisode
 from lictor_schema.services.desk_answer import DeskAnswer
-from lictor_schema.sessions.session_questions import Resource, RestoreRequest
+from lictor_schema.sessions.session_questions import Resource, RestoreRequest, ToolGateAnswer
 
 M = TypeVar("M", bound=Model)
 Fields = dict[str, Any]
@@ -467,13 +473,34 @@ def _approval_request(drawn: Fields) -> Fields:
     }
 
 
+def _call_approval_request(drawn: Fields) -> Fields:
+    binding = drawn["binding"].model_copy(
+        update={
+            "params_hash": params_hash(drawn["params"]),
+            "resources_hash": resources_hash(drawn["resources"]),
+            "asks_hash": asks_hash(drawn["asks"]),
+        }
+    )
+    binding_hash = content_hash(binding)
+    bound = {"binding": binding, "binding_hash": binding_hash}
+    return {**drawn, **bound, "request_id": call_request_id(binding_hash)}
+
+
 def _approval_decision(drawn: Fields) -> Fields:
-    return {
+    what, terms = drawn["decision"], ("scope", "params", "may_ask_again", "delegate")
+    said = {
         **drawn,
+        **dict.fromkeys(terms),
         "reason": drawn["reason"] or "so it was",
         "decided_at": "2026-01-31T12:00:00.000Z",
         "expires_at": "2026-01-31T12:10:00.000Z",
     }
+    if what == "delegate":
+        return {**said, "delegate": drawn["delegate"] or "bob"}
+    if what == "reject":
+        return {**said, "may_ask_again": drawn["may_ask_again"]}
+    term = "scope" if drawn["scope"] is not None else "params"
+    return {**said, term: drawn[term]}
 
 
 def _approval_entry(drawn: Fields) -> Fields:
@@ -485,15 +512,24 @@ def _approval_entry(drawn: Fields) -> Fields:
         runtime = drawn["request"].binding.runtime
         return {**said, **asked, "request_id": named, "runtime": runtime}
     if drawn["signed"] is not None:
-        return {**said, "state": ApprovalState.APPROVED, "signed": drawn["signed"]}
+        signed = drawn["state"] in (ApprovalState.ENDORSED, ApprovalState.DELEGATED)
+        state = drawn["state"] if signed else ApprovalState.APPROVED
+        return {**said, "state": state, "signed": drawn["signed"]}
     if drawn["execution"] is not None:
-        return {**said, "state": ApprovalState.FAILED, "execution": drawn["execution"]}
+        call = drawn["state"] in (ApprovalState.CALLING, ApprovalState.CALL_FAILED)
+        state = drawn["state"] if call else ApprovalState.FAILED
+        return {**said, "state": state, "execution": drawn["execution"]}
     return {**said, "state": ApprovalState.STALE}
 
 
 def _answer(drawn: Fields) -> Fields:
     message = (drawn["message"] or "") if drawn["decision"] == "rewrite" else None
     return {**drawn, "message": message, "remedy": drawn["remedy"] or "attach evidence"}
+
+
+def _tool_answer(drawn: Fields) -> Fields:
+    asks = drawn["decision"] == "ask" and drawn["approval"] is None
+    return _answer({**drawn, "decision": "deny"} if asks else drawn)
 
 
 def _evidence_event(drawn: Fields) -> Fields:
@@ -581,6 +617,8 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     CorrectionAnswer: _desk_answer,
     DeskAnswer: _desk_answer,
     GateAnswer: _answer,
+    CallApprovalRequest: _call_approval_request,
+    ToolGateAnswer: _tool_answer,
     ApprovalDecision: _approval_decision,
     ApprovalEntry: _approval_entry,
     ApprovalPolicy: _approval_policy,

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 
-from lictor_seal import SigningKey, TrustedKey, TrustStore, TrustStoreError
+from lictor_seal import KeyGroup, SigningKey, TrustedKey, TrustStore, TrustStoreError
 from lictor_seal.seal import parse_utc
 from lictor_seal.trust import TrustFile
 
@@ -118,6 +118,24 @@ def test_one_key_cannot_stand_twice_even_under_two_names(entry: dict[str, Any]) 
 def test_a_file_that_is_no_trust_store_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(TrustStoreError, match=reason):
         TrustStore.from_bytes(data)
+
+
+def test_groups_survive_the_file(key: SigningKey) -> None:
+    groups = (KeyGroup("finance", (key.name, "somebody else")), KeyGroup("security", (key.name,)))
+    store = TrustStore(TrustStore.of([key.verifying_key]).keys, groups=groups)
+    assert TrustStore.from_bytes(store.to_bytes()) == store
+    # They give nobody a key, and a file without them has the bytes that it always had.
+    assert store.by_id("finance") is None
+    assert b"groups" not in TrustStore.of([key.verifying_key]).to_bytes()
+
+
+@pytest.mark.parametrize(
+    "groups", [[], {"finance": []}, {"finance": "bob"}, {"": ["bob"]}, {"f": [1]}]
+)
+def test_a_group_that_is_no_list_of_names_is_refused(groups: object) -> None:
+    document = {"format": "lictor-trust-store/v1", "keys": [], "groups": groups}
+    with pytest.raises(TrustStoreError, match="group"):
+        TrustStore.from_bytes(json.dumps(document).encode())
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:

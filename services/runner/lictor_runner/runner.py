@@ -121,7 +121,8 @@ class Runner:
         if entry is None:
             return None
         life = (await self._log(entry.request_id).read()).state
-        if life is None:
+        if life is None or not isinstance(life.request, ApprovalRequest):
+            # A tool call is made by the runtime that asked for it.
             return None
         if life.state is ApprovalState.APPROVED:
             return await self._run(life)
@@ -132,7 +133,7 @@ class Runner:
     # -- a run -------------------------------------------------------------------------------------
 
     async def _run(self, life: RequestLife) -> str | None:
-        request = life.request
+        request = life.program
         try:
             decision = self._permitted(life)
             approved, place = await self._prepared(request)
@@ -191,7 +192,7 @@ class Runner:
             )
 
     async def _executed(self, life: RequestLife, approved: Approved, place: LayerPlace) -> str:
-        request = life.request
+        request = life.program
         runtime, task_id = request.binding.runtime, request.binding.task_id
         journal = await StreamJournal.read(self._client, runtime, task_id, approved.run_id)
         if journal.entries:
@@ -274,7 +275,7 @@ class Runner:
     # -- a run whose runner is gone ----------------------------------------------------------------
 
     async def _take_over(self, life: RequestLife) -> str:
-        request = life.request
+        request = life.program
         runtime, task_id = request.binding.runtime, request.binding.task_id
         journal = await StreamJournal.read(self._client, runtime, task_id, request.request_id)
         ended = finished(journal.entries)

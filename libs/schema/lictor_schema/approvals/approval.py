@@ -68,6 +68,12 @@ class ApprovalState(StrEnum):
     """Whether an effect happened is not known."""
     FAILED = "failed"
     """It failed before any effect."""
+    # A call has states of its own, so that who may record the use of one can't record the run of a program.
+    CALLING = "calling"
+    """The call was let through by it, and has not ended."""
+    CALLED = "called"
+    CALL_FAILED = "call_failed"
+    """The call was let through by it, and did not succeed."""
 
     @property
     def is_open(self) -> bool:
@@ -82,7 +88,7 @@ class ApprovalState(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether nothing follows."""
-        return not self.is_open and self is not ApprovalState.EXECUTING
+        return not self.is_open and self not in (ApprovalState.EXECUTING, ApprovalState.CALLING)
 
 
 class ApprovalBinding(Model):
@@ -261,10 +267,12 @@ class ApprovalDecision(Model):
 
 
 class ApprovalExecution(Model):
-    """What the runner did with an approval."""
+    """What the runner did with an approval, or the runtime that made the call."""
 
-    execution_id: UuidText = Field(description="The idempotency key: one for each approval")
-    runner: Label = Field(description="The runner that did it")
+    execution_id: UuidText = Field(
+        description="The idempotency key: one for each approval. Of a call: its entry in the session's log"
+    )
+    runner: Label = Field(description="The runner that did it; of a call, the runtime")
     binding_hash: ContentHash = Field(description="What it ran")
     effects: Count = Field(default=0, description="How many effects were made")
     effects_hash: ContentHash | None = Field(
@@ -294,7 +302,7 @@ class ApprovalEntry(Model):
         description="The signed decision; exactly in the states that a decision makes",
     )
     execution: ApprovalExecution | None = Field(
-        default=None, description="What the runner did; exactly in its states"
+        default=None, description="How it was used; exactly in the states of a use"
     )
     reason: Text | None = Field(
         default=None,
@@ -316,9 +324,9 @@ class ApprovalEntry(Model):
             raise PydanticCustomError(
                 "approval_signed", "signed must be given exactly in the states of a decision"
             )
-        if (state in _OF_THE_RUNNER) != (self.execution is not None):
+        if (state in _OF_A_USE) != (self.execution is not None):
             raise PydanticCustomError(
-                "approval_execution", "execution must be given exactly in the runner's states"
+                "approval_execution", "execution must be given exactly in the states of a use"
             )
         if state not in _NEED_NO_REASON and self.reason is None:
             raise PydanticCustomError("approval_why", "reason must be given in this state")
@@ -331,13 +339,16 @@ _OF_A_DECISION = (
     ApprovalState.APPROVED,
     ApprovalState.REJECTED,
 )
-_OF_THE_RUNNER = (
+_OF_A_USE = (
     ApprovalState.EXECUTING,
     ApprovalState.EXECUTED,
     ApprovalState.COMPENSATED,
     ApprovalState.PARTIAL,
     ApprovalState.IN_DOUBT,
     ApprovalState.FAILED,
+    ApprovalState.CALLING,
+    ApprovalState.CALLED,
+    ApprovalState.CALL_FAILED,
 )
 _NEED_NO_REASON = (
     ApprovalState.REQUESTED,
@@ -346,6 +357,8 @@ _NEED_NO_REASON = (
     ApprovalState.APPROVED,
     ApprovalState.EXECUTING,
     ApprovalState.EXECUTED,
+    ApprovalState.CALLING,
+    ApprovalState.CALLED,
 )
 
 

@@ -127,8 +127,11 @@ class CallPermission(Model):
     request: CallApprovalRequest = Field(description="What was asked")
     signed: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=256 * 1024)], ...],
-        Field(min_length=1, max_length=16),
-    ] = Field(description="The signed decisions of those who approved it, in their order")
+        Field(min_length=1, max_length=64),
+    ] = Field(
+        description="The signed decisions of those who approved it, in their order, with the delegations that they"
+        " rest on"
+    )
     reusable: bool = Field(
         default=False, description="Whether it is good for the same call again, in this session"
     )
