@@ -144,6 +144,9 @@ def fold_refused(entry: CallDenied, at_us: int, facts: Facts) -> Changes:
         return {}
     if approval.standing not in ("rejected", "edited", "expired"):
         return {}
+    if approval.standing == known.standing:
+        # Other parameters stand for a call once: it may have been asked about anew.
+        return {}
     said = {
         "standing": approval.standing,
         "guidance": approval.guidance,

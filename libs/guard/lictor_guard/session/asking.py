@@ -115,6 +115,15 @@ class Refuse:
 
     denial: Denial
     approval: CallApproval | None = None
+    is_known: bool = False
+    """Whether the session's log says so of the request already."""
+
+    @property
+    def recorded(self) -> CallApproval | None:
+        """What the entry says of the request: other parameters once, where they come to stand for a call."""
+        if self.approval is None or not self.is_known:
+            return self.approval
+        return self.approval.model_copy(update={"params": None})
 
 
 @dataclass(frozen=True)
@@ -329,7 +338,8 @@ def _refused(request_id: str, request: CallRequest, read: ReadApproval | None = 
         told = _told(request_id, request, "edited", read)
         why = told.guidance or "it is approved with other parameters"
         remedy = "call the tool with exactly the parameters that the answer names"
-        return Refuse(_denial(EDITED, f"A person wants this call otherwise: {why}", remedy), told)
+        denial = _denial(EDITED, f"A person wants this call otherwise: {why}", remedy)
+        return Refuse(denial, told, is_known=read is None)
     told = _told(request_id, request, "rejected", read)
     why = told.guidance or "no reason was given"
     remedy = "do what the reason says; the same call stays denied"

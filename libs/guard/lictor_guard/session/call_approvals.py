@@ -158,7 +158,7 @@ class CallApprovals:
                 **self._stamp.on(request, asked.facts, asked.now_us),
                 **_call(request),
                 denials=(denial,),
-                approval=verdict.approval,
+                approval=verdict.recorded,
             )
         return entry, self._answer(
             request,

@@ -48,7 +48,7 @@ async def people(clean_infra: Endpoints) -> AsyncIterator[People]:
 
 
 @pytest.fixture
-async def payer(clean_infra: Endpoints, payers: Path, tmp_path: Path, people, start) -> Any:
+async def payer(clean_infra: Endpoints, payers: Path, tmp_path: Path, start) -> Any:
     """A session whose payments wait for Alice."""
     approvers = trust_file(tmp_path, ALICE)
     async with (
