@@ -130,9 +130,16 @@ async def test_a_service_changes_no_stream(secured: Secured, service: str) -> No
         *(
             (role, f"lictor.appr.openclaw.{state}.request")
             for role in ("ops", "prover", "sealer")
-            for state in ("requested", "approved", "executing")
+            for state in ("requested", "endorsed", "approved", "executing", "calling")
         ),
+        # It says which calls were made by an approval, as their sessions' logs say; how a program runs it does not.
         ("approvals", "lictor.appr.openclaw.executing.request"),
+        ("approvals", "lictor.appr.openclaw.executed.request"),
+        ("approvals", "lictor.appr.openclaw.failed.request"),
+        ("runner", "lictor.appr.openclaw.calling.request"),
+        ("runner", "lictor.appr.openclaw.approved.request"),
+        ("feedback", "lictor.appr.openclaw.approved.request"),
+        ("approvals", "lictor.sess.session"),
         ("approvals", "lictor.proof.openclaw.proved.task"),
         ("approvals", "lictor.prog.openclaw.task"),
         # Nobody but the runner says what ran, and it does not say what may.

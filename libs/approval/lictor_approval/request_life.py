@@ -167,6 +167,15 @@ class RequestLife:
         return state in _CALL_FOLLOWS.get(self.state, ())
 
 
+REQUEST_KINDS = ("program", "call")
+"""What people are asked about."""
+
+
+def kind_of(life: RequestLife) -> str:
+    """What a request is about."""
+    return "program" if isinstance(life.request, ApprovalRequest) else "call"
+
+
 def agreed(decisions: Sequence[ClaimedDecision]) -> tuple[ClaimedDecision, ...]:
     """The approvals that agree with the last one about the parameters: one each person, good when that was given."""
     approvals = [each for each in decisions if each.decision.decision == "approve"]

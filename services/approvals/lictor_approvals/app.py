@@ -1,7 +1,7 @@
-"""The approval service on the bus: PROOFS in, APPROVALS out, decisions by request/reply."""
+"""The approval service on the bus: PROOFS and SESSIONS in, APPROVALS out, decisions by request/reply."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,7 +11,9 @@ from lictor_approval.decision_validity import ApprovalLimits
 from lictor_approval.errors import ApprovalError
 from lictor_approval.signed_decisions import Approvers
 from lictor_approvals import __version__
+from lictor_approvals.call_intake import CallIntake
 from lictor_approvals.decision_desk import DecisionDesk
+from lictor_approvals.each_delivery import EachDelivery
 from lictor_approvals.policy_in_force import PolicyInForce, ask_always, policy_in_force
 from lictor_approvals.request_intake import LayersHere, RequestIntake
 from lictor_approvals.request_log import BELL, RequestLog
@@ -24,17 +26,21 @@ from lictor_bus.loops.handling_loop import HandlingLoop
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.service.settings import path_setting, whole_setting
+from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import installed_layers
 from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.sessions.session_log import AnySessionEntry
 from lictor_seal import TrustStore
 
 NAME = "approvals"
 # What a killed service had in hand is delivered again after so long.
 _PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=6.0)
+# Most of what sessions log is about no request, and is passed over unread.
+_PULL_SESSIONS = PullSettings(each_on_its_own=True, batch=128, ack_wait_s=6.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +90,12 @@ def layers_here(environment: Mapping[str, str]) -> Sequence[str]:
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
-    description="Asks before a proved program runs, and keeps what was decided.",
+    description="Asks people before a proved program runs or a tool call is made, and keeps what was decided.",
     streams=(
         streams.APPROVALS,
         streams.PROOFS,
         streams.PROGRAMS,
+        streams.SESSIONS,
         streams.CERTIFICATES,
         streams.TIMERS,
     ),
@@ -97,6 +104,12 @@ SPEC = ServiceSpec(
             subject=subjects.PROOF.pattern,
             message=ProofResult,
             description="What the prover found (stream PROOFS).",
+            reads=True,
+        ),
+        StreamChannel(
+            subject=subjects.SESSION_LOG.pattern,
+            message=AnySessionEntry,
+            description="Calls that wait for people, and what became of them (stream SESSIONS).",
             reads=True,
         ),
         StreamChannel(
@@ -132,13 +145,23 @@ async def approval_loops(
         decide=desk.decide_by_policy,
         limits=limits,
         now=now,
-        dead=dead,
-        telemetry=runtime.telemetry,
     )
     await asking.begin()
-    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, subjects.PROOF.any, _PULL)
+
+    def taking_in(
+        stream: str,
+        subject: str,
+        take_in: Callable[[Delivery], Awaitable[str | None]],
+        pull: PullSettings,
+    ) -> HandlingLoop:
+        consumer = PullConsumer(runtime.client, stream, NAME, subject, pull)
+        each = EachDelivery(stream, take_in, dead=dead, telemetry=runtime.telemetry)
+        return HandlingLoop(consumer, each.handle, telemetry=runtime.telemetry)
+
+    calls = CallIntake(requests, now=now)
     return [
-        HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
+        taking_in(streams.PROOFS, subjects.PROOF.any, asking.take_in, _PULL),
+        taking_in(streams.SESSIONS, subjects.SESSION_LOG.any, calls.take_in, _PULL_SESSIONS),
         EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
         GateRunner(client, NAME, [desk.bound()], runtime.telemetry),
     ]

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from lictor_approval.decision_validity import ApprovalLimits, decided, is_over, withdrawn
 from lictor_approval.errors import ApprovalError
-from lictor_approval.request_life import RequestLife
+from lictor_approval.request_life import RequestLife, kind_of
 from lictor_approval.signed_decisions import Approvers
 from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
 from lictor_approvals.request_log import RequestLog
@@ -18,7 +18,12 @@ from lictor_bus.errors import MessageRefused
 from lictor_bus.gates.desk import APPROVAL
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.wire.connection import TolerantClient
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
+from lictor_schema.approvals.approval import (
+    ApprovalEntry,
+    ApprovalOrder,
+    ApprovalRequest,
+    ApprovalState,
+)
 from lictor_schema.core.time import from_micros
 from lictor_schema.services.desk_answer import DeskAnswer
 
@@ -69,7 +74,7 @@ class DecisionDesk:
         def step(life: RequestLife | None) -> ApprovalEntry | None:
             # It was there, and no message of this stream can be removed.
             assert life is not None
-            if life.signed == signed:
+            if any(each.signed == signed for each in life.decisions):
                 return None
             now = self._now()
             # The decision is judged first: what is not signed by an approver changes nothing.
@@ -112,7 +117,10 @@ class DecisionDesk:
             now = max(self._now(), rung_at)
             if life is None or not is_over(life, now):
                 return None
-            what = "nobody decided" if life.state is ApprovalState.REQUESTED else "nothing ran"
+            if life.state.is_undecided:
+                what = "nobody decided" if not life.decisions else "not enough people decided"
+            else:
+                what = "nothing ran" if kind_of(life) == "program" else "the call was not made"
             return withdrawn(life, ApprovalState.EXPIRED, now, f"{what} until {life.due}")
 
         try:
@@ -128,6 +136,9 @@ class DecisionDesk:
             await self._requests.watch_the_clock(changed.life)
 
     async def _why_stale(self, life: RequestLife) -> str | None:
+        if not isinstance(life.request, ApprovalRequest):
+            # Whether the files of a call are as they were is known where it is made, and looked at there.
+            return None
         binding = life.request.binding
         submissions = await submissions_of(self._client, binding.runtime, binding.task_id)
         return why_stale(life, submissions, await asyncio.to_thread(self._layers))

@@ -53,17 +53,16 @@ class PolicyInForce:
         self, life: RequestLife, submission: ProgramSubmission, certificates: Certificates
     ) -> str | None:
         """What it decides about a request, signed; None to ask somebody."""
+        request = life.program
         found = ProofFindings()
         if needs_findings(self.policy):
             contracts = contracts_named(self.policy)
-            answer = await look_at(
-                life.request.binding, submission.program, contracts, LOOK_WITHIN_S
-            )
+            answer = await look_at(request.binding, submission.program, contracts, LOOK_WITHIN_S)
             found = findings(contracts, answer.effects, answer.implied, answer.problem)
         if needs_certificate(self.policy):
-            found = await self._with_certificate(found, life.request, certificates)
-        verdict = judge(self.policy, life.request, found)
-        request_id = life.request.request_id
+            found = await self._with_certificate(found, request, certificates)
+        verdict = judge(self.policy, request, found)
+        request_id = request.request_id
         if verdict.decision == "ask" or verdict.rule is None:
             log.info("request %s: somebody is asked: %s", request_id, verdict.why)
             return None
@@ -72,7 +71,7 @@ class PolicyInForce:
         why = verdict.why[:_MAX_WHY]
         decision = ApprovalDecision(
             request_id=request_id,
-            binding_hash=life.request.binding_hash,
+            binding_hash=request.binding_hash,
             decision=what,
             by=self.key.name,
             decided_at=utc_millis(now),

@@ -6,8 +6,6 @@ of submissions and proofs in their streams, never by when they come, and a reque
 
 import asyncio
 import logging
-import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -17,12 +15,9 @@ from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife
 from lictor_approval.stale_requests import layer_changed, proved_anew, shown_otherwise, superseded
 from lictor_approvals.request_log import RequestLog
-from lictor_bus.errors import MessageRefused, UnreadableEntry
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.loops.outages import BROKER_OUTAGES, refused_at_last
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all, read_from
@@ -54,7 +49,7 @@ async def submissions_of(client: TolerantClient, runtime: str | None, task_id: s
 
 def why_stale(life: RequestLife, submissions: Submissions, layers: Sequence[str]) -> str | None:
     """Why a request is out of date, as far as this is known without a new proof."""
-    return superseded(life.request, submissions) or layer_changed(life.request, layers)
+    return superseded(life.program, submissions) or layer_changed(life.program, layers)
 
 
 class RequestIntake:
@@ -70,8 +65,6 @@ class RequestIntake:
         decide: Callable[[str, str], Awaitable[None]],
         limits: ApprovalLimits,
         now: Callable[[], datetime],
-        dead: DeadLetters,
-        telemetry: ServiceTelemetry,
     ) -> None:
         self._client = client
         self._requests = requests
@@ -80,53 +73,18 @@ class RequestIntake:
         self._decide = decide
         self._limits = limits
         self._now = now
-        self._dead = dead
-        self._telemetry = telemetry
 
     async def begin(self) -> None:
         """Look at what is open: its timers are set anew, and what became stale meanwhile is reported."""
         await self._requests.catch_up()
         await self._requests.watch_the_clock(*self._requests.open_now())
-        for life in self._requests.open_now():
-            binding = life.request.binding
+        for life in self._requests.open_programs():
+            binding = life.program.binding
             submissions = await submissions_of(self._client, binding.runtime, binding.task_id)
             await self._make_stale(life, why_stale(life, submissions, self._layers()))
 
-    async def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Take in results, in their order."""
-        done: list[Delivery] = []
-        for delivery in deliveries:
-            started = time.monotonic()
-            try:
-                outcome = await self._handle(delivery)
-            except MessageRefused as refusal:
-                await self._dead.store(streams.PROOFS, delivery, refusal)
-                outcome = "dead"
-            except UnreadableEntry as error:
-                refusal = refused_at_last(error, delivery)
-                if refusal is None:
-                    # The log of one request must not keep the others from being asked about.
-                    log.warning("proof %d: %s; it comes again", delivery.sequence, error)
-                    continue
-                await self._dead.store(streams.PROOFS, delivery, refusal)
-                outcome = "dead"
-            except BROKER_OUTAGES:
-                raise
-            except Exception as error:
-                # A defect that one proof meets must not keep the others from being asked about.
-                log.exception("proof %d", delivery.sequence)
-                reason = f"{type(error).__name__}: {error}"
-                remedy = "a defect of the approval service: report it; the program must not run"
-                await self._dead.store(
-                    streams.PROOFS, delivery, MessageRefused(reason, remedy=remedy)
-                )
-                outcome = "dead"
-            done.append(delivery)
-            counted = Counter([outcome])
-            self._telemetry.batch_done(counted, started, delivery.stored_at_ns, time.time_ns())
-        return done
-
-    async def _handle(self, delivery: Delivery) -> str:
+    async def take_in(self, delivery: Delivery) -> str:
+        """What becomes of one result; they come in their order."""
         result = read_or_refuse(
             ProofResult.from_json, delivery.body, "only the prover may publish on PROOFS"
         )
@@ -140,9 +98,9 @@ class RequestIntake:
         submissions = await submissions_of(self._client, runtime, task_id)
         sequence, submission = _submission(result, submissions)
         await self._requests.catch_up()
-        for life in self._requests.open_for(runtime, task_id):
-            why = proved_anew(life.request, submission, result, delivery.sequence)
-            await self._make_stale(life, why or superseded(life.request, submissions))
+        for life in self._requests.open_programs(runtime, task_id):
+            why = proved_anew(life.program, submission, result, delivery.sequence)
+            await self._make_stale(life, why or superseded(life.program, submissions))
         try:
             request = asked(
                 submission,
@@ -180,14 +138,15 @@ class RequestIntake:
             return "not_asked"
         if life.state.is_open:
             await self._requests.watch_the_clock(life)
-        if life.request.proof_sequence != request.proof_sequence:
-            named = await self._proof_of(life.request)
-            if named is not None and shown_otherwise(life.request, named) is None:
+        asked_for = life.program
+        if asked_for.proof_sequence != request.proof_sequence:
+            named = await self._proof_of(asked_for)
+            if named is not None and shown_otherwise(asked_for, named) is None:
                 # Proved anew, and no less: it shows what another proof says, and is asked about with that one.
                 return "known"
             forged = "the request names a proof that does not say what it shows"
         else:
-            forged = shown_otherwise(life.request, result)
+            forged = shown_otherwise(asked_for, result)
         if forged is not None and life.state.is_open:
             # This service makes each request from its proof: somebody else wrote to its log.
             log.error("ALARM: request %s is withdrawn: %s", request.request_id, forged)

@@ -6,12 +6,13 @@ that come at once, one is judged again. So the log alone says where a request st
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
 from lictor_approval.errors import BrokenLog
-from lictor_approval.request_life import RequestLife, after, folded
+from lictor_approval.request_life import REQUEST_KINDS, RequestLife, after, folded, kind_of
 from lictor_bus.fold.entity_timers import EntityTimerKind
 from lictor_bus.fold.timers import timer_messages
 from lictor_bus.ledger import WholeLedger, WholeLog
@@ -21,14 +22,14 @@ from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import publish_all
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.core.time import to_micros
 
 log = logging.getLogger("lictor.approvals")
 
 BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval service")
 _EVERY_CHANGE = subjects.APPROVAL.any
-_OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
+_OPEN = tuple(state for state in ApprovalState if state.is_open)
 
 REQUESTS = WholeLedger[ApprovalEntry, RequestLife | None](
     "request",
@@ -94,13 +95,19 @@ class RequestLog:
         """The requests that are open, as of the last look."""
         return list(self._open.values())
 
-    def open_for(self, runtime: str | None, task_id: str) -> list[RequestLife]:
-        """Those of a runtime's task."""
-        bindings = ((life, life.request.binding) for life in self._open.values())
+    def open_programs(
+        self, runtime: str | None = None, task_id: str | None = None
+    ) -> list[RequestLife]:
+        """Those about programs; of a runtime's task, where one is named."""
         return [
             life
-            for life, binding in bindings
-            if (binding.runtime, binding.task_id) == (runtime, task_id)
+            for life in self._open.values()
+            if isinstance(life.request, ApprovalRequest)
+            and (
+                task_id is None
+                or (life.request.binding.runtime, life.request.binding.task_id)
+                == (runtime, task_id)
+            )
         ]
 
     async def known(self, request_id: str) -> RequestLife | None:
@@ -135,9 +142,11 @@ class RequestLog:
         await publish_all(self._client, streams.TIMERS, timer_messages(timers))
 
     def _count(self, life: RequestLife) -> None:
-        states = [each.state for each in self._open.values()]
-        waiting = {state.value: states.count(state) for state in _OPEN}
-        self._telemetry.approval_changed(life.state.value, waiting)
+        found = Counter((kind_of(each), each.state) for each in self._open.values())
+        waiting = {
+            (kind, state.value): found[kind, state] for kind in REQUEST_KINDS for state in _OPEN
+        }
+        self._telemetry.approval_changed(kind_of(life), life.state.value, waiting)
         decision = life.decision
         if (
             decision is not None

@@ -5,12 +5,13 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from approval_samples import ALICE, BOB, LAYER, proof, statement, submission
+from call_samples import GROUPS, said
 from reporting import acknowledged
 from running_loops import at_work
 
@@ -29,9 +30,11 @@ from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
+from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofResult
 from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_schema.sessions.session_log import AnySessionEntry
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -55,7 +58,8 @@ class Bus:
     def trust(self, *keys: SigningKey) -> Path:
         """A file of approvers that holds just these."""
         path = self.keys / "approvers.json"
-        path.write_bytes(TrustStore.of([key.verifying_key for key in keys]).to_bytes())
+        store = TrustStore.of([key.verifying_key for key in keys])
+        path.write_bytes(replace(store, groups=GROUPS).to_bytes())
         return path
 
     @asynccontextmanager
@@ -133,6 +137,27 @@ class Bus:
     async def until_handled(self) -> None:
         """Wait until every proof was taken in."""
         await acknowledged(self.client, streams.PROOFS, "approvals")
+
+    async def until_sessions_handled(self) -> None:
+        """Wait until everything that sessions logged was taken in."""
+        await acknowledged(self.client, streams.SESSIONS, "approvals")
+
+    async def log(self, entry: AnySessionEntry, subject: str | None = None) -> None:
+        """The feedback service logs what changed a session."""
+        key = subjects.session_key(entry.runtime, entry.session_id)
+        message = Outgoing(subject or subjects.session_log(key), entry.to_json(), entry.entry_id)
+        await publish_one(self.client, streams.SESSIONS, message)
+
+    async def say(
+        self,
+        request: CallApprovalRequest,
+        key: SigningKey = ALICE,
+        what: str = "approve",
+        **changes: Any,
+    ) -> DeskAnswer:
+        """Somebody decides on a call, by their own clock."""
+        changes = {"at": datetime.now(UTC), "nonce": str(uuid.uuid4()), **changes}
+        return await self.hand_in(request.request_id, said(request, key, what, **changes))
 
     def decision(
         self, life: RequestLife, key: SigningKey = ALICE, **changes: Any

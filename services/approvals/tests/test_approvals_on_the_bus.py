@@ -37,8 +37,8 @@ async def test_a_proved_program_is_asked_about_and_runs_by_a_signed_approval(bus
         submitted = await bus.prove()
         await bus.until_states("requested")
         (life,) = await bus.lives()
-        assert life.request.binding.submission_id == submitted.submission_id
-        assert life.request.binding.program_hash == program_hash(PROGRAM)
+        assert life.program.binding.submission_id == submitted.submission_id
+        assert life.program.binding.program_hash == program_hash(PROGRAM)
         answer = await bus.decide(life)
         assert (answer.outcome, answer.state) == ("done", "approved")
         (life,) = await bus.lives()

@@ -208,13 +208,27 @@ def _ours() -> tuple[Role, ...]:
         ),
         _service(
             "approvals",
-            declares=(streams.APPROVALS, streams.PROOFS, streams.TIMERS),
+            # Sessions say which calls wait for people, and what became of them.
+            declares=(streams.APPROVALS, streams.PROOFS, streams.SESSIONS, streams.TIMERS),
             # What was submitted, to bind an approval to it; certificates, to check them again.
             looks_at=(streams.PROGRAMS, streams.CERTIFICATES),
             writes=(
                 *(
                     subjects.APPROVAL.where(state=state)
-                    for state in ("requested", "approved", "rejected", "expired", "stale")
+                    # How a program runs is for the runner to say.
+                    for state in (
+                        "requested",
+                        "endorsed",
+                        "delegated",
+                        "approved",
+                        "rejected",
+                        "expired",
+                        "stale",
+                        "cancelled",
+                        "calling",
+                        "called",
+                        "call_failed",
+                    )
                 ),
                 subjects.SCHEDULE.where(kind="approval"),
             ),

@@ -156,10 +156,13 @@ class ServiceTelemetry:
         self._approvals = meter.create_counter(
             "lictor.approvals",
             unit="{change}",
-            description="Changes of approval requests, by the state they came to",
+            description="Changes of approval requests, by what they are about (kind: program, call) and the state"
+            " they came to",
         )
         self._approvals_open = meter.create_gauge(
-            "lictor.approvals.open", unit="{request}", description="Requests that wait, by state"
+            "lictor.approvals.open",
+            unit="{request}",
+            description="Requests that wait, by what they are about (kind: program, call) and state",
         )
         self._approval_wait = meter.create_histogram(
             "lictor.approvals.decided_after",
@@ -267,11 +270,14 @@ class ServiceTelemetry:
         """Count a rehearsal: ``performed``, ``agrees``, ``differs`` or ``refused``."""
         self._rehearsals.add(1, {"service": self._service, "outcome": outcome})
 
-    def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
-        """Count a change of an approval request, and record how many wait now, by state."""
-        self._approvals.add(1, {"service": self._service, "state": state})
-        for each, count in open_now.items():
-            self._approvals_open.set(count, {"service": self._service, "state": each})
+    def approval_changed(
+        self, kind: str, state: str, open_now: Mapping[tuple[str, str], int]
+    ) -> None:
+        """Count a change of an approval request, and record how many wait now, by kind and state."""
+        self._approvals.add(1, {"service": self._service, "kind": kind, "state": state})
+        for (each, waits), count in open_now.items():
+            named = {"service": self._service, "kind": each, "state": waits}
+            self._approvals_open.set(count, named)
 
     def approval_decided(self, decision: str, waited_s: float) -> None:
         """Record how long a person took to decide."""
