@@ -91,9 +91,9 @@ class Installation:
             await stack.aclose()
         await close_nats(self.client)
 
-    async def session(self, session_id: str) -> list[AnySessionEntry]:
+    async def session(self, session_id: str, runtime: str = RUNTIME) -> list[AnySessionEntry]:
         """A session's log."""
-        subject = subjects.session_log(subjects.session_key(RUNTIME, session_id))
+        subject = subjects.session_log(subjects.session_key(runtime, session_id))
         found = [
             read_session_entry(each)
             async for each in read_all(self.client, streams.SESSIONS, subject)
@@ -107,12 +107,16 @@ class Installation:
         found = [read_entry(each, ApprovalEntry.from_json) async for each in stored]
         return [each for each in found if each is not None]
 
-    async def asked(self, session_id: str, number: int = 1) -> CallApprovalRequest:
+    async def asked(
+        self, session_id: str, number: int = 1, runtime: str = RUNTIME
+    ) -> CallApprovalRequest:
         """The n-th request of a session, once its log holds it."""
 
         async def find() -> CallApprovalRequest | None:
             found = [
-                each.request for each in await self.session(session_id) if each.kind == "call_asked"
+                each.request
+                for each in await self.session(session_id, runtime)
+                if each.kind == "call_asked"
             ]
             return found[number - 1] if len(found) >= number else None
 
