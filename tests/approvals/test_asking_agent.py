@@ -3,14 +3,18 @@
 import asyncio
 import json
 import os
+import re
 import sys
+import textwrap
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asking_installation import RUNTIME, Installation, install
 
+import lictor
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import EmbeddedServers
@@ -68,3 +72,23 @@ async def test_the_example_does_what_a_person_says(
     assert f"waiting for a person: lictor approvals show {asked.request.request_id}" in lines
     assert (f"told: {reason}" in lines) == (decision == "reject")
     assert lines[-1] == ends
+
+
+async def test_the_code_of_the_page_does_what_it_says(place: Installation, tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs/how-to/ask-a-person.md").read_text()
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    said: list[str] = []
+    names: dict[str, Any] = {"lictor": lictor, "session_id": "s"}
+    names |= {"show_link": lambda _: None, "refund": lambda **_: "paid"}
+    names |= {"remember": said.append, "tell_the_model": said.append}
+    code = shown.replace('wait="10m"', "wait=0.1 if waits is None else waits")
+    exec(f"async def page(governor, waits):\n{textwrap.indent(code, '    ')}", names)  # noqa: S102 -- our own page
+    async with lictor.connect(place.servers.nats_url) as governor:
+        async with governor.guard("s", definition="refunder") as guard:
+            await guard.call("look_up", {}, lambda: "480")
+        await names["page"](governor, None)
+        request = await place.asked("s")
+        assert said == [request.request_id]
+        await place.decide(request, "reject", reason="not broken")
+        await names["page"](governor, "1m")
+    assert "not broken" in said[1]

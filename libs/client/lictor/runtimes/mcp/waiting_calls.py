@@ -10,8 +10,8 @@ from typing import Any, cast
 from lictor.fast.verdicts import ToolApproval, ToolVerdict
 from lictor.runtimes.mcp.messages import Message
 
-VERSIONS = ("2026-07-28",)
-_VERSION = "io.modelcontextprotocol/protocolVersion"
+_REVISIONS = ("2026-07-28",)
+_REVISION = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _OURS = "lictor.approval."
 
@@ -76,7 +76,7 @@ def _asks_its_user(call: Message) -> bool:
     params = _object(call.get("params"))
     meta = _object(params.get("_meta"))
     elicitation = _object(meta.get(_CAPABILITIES)).get("elicitation")
-    if meta.get(_VERSION) not in VERSIONS or not isinstance(elicitation, dict):
+    if meta.get(_REVISION) not in _REVISIONS or not isinstance(elicitation, dict):
         return False
     modes = cast("Message", elicitation)
     of_server = "requestState" in params or any(
