@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from reporting import service_process
+
 from lictor_approval.decision_validity import requested
 from lictor_approval.signed_decisions import sign_decision
 from lictor_bus.logs.entry_logs import approval_log
@@ -13,6 +15,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import Outgoing
+from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalState
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
@@ -23,6 +26,16 @@ ALICE = SigningKey.from_seed("alice@example.org", b"a" * 32)
 BOB = SigningKey.from_seed("bob@example.org", b"b" * 32)
 STRANGER = SigningKey.from_seed("alice@example.org", b"s" * 32)
 """Says it is Alice."""
+AGENT = SigningKey.from_seed("agent", b"g" * 32)
+"""Has the name of the agent that asks."""
+
+LARGE = {"to": "acme", "amount": 500}
+"""Of a payment that people are asked about."""
+
+
+async def pay(payer: Any, call_id: str, **fields: Any) -> dict[str, Any]:
+    """Ask whether a payment may be made, as a client that knows the answer `ask`."""
+    return await payer.check("pay", call_id, **{"params": LARGE, "knows_ask": True, **fields})
 
 
 def trust_file(folder: Path, *keys: SigningKey) -> Path:
@@ -30,6 +43,13 @@ def trust_file(folder: Path, *keys: SigningKey) -> Path:
     path = folder / "approvers.json"
     path.write_bytes(TrustStore.of([key.verifying_key for key in keys]).to_bytes())
     return path
+
+
+def payer_service(endpoints: Endpoints, payers: Path, approvers: Path) -> Any:
+    """One instance of the service, as a process."""
+    return service_process(
+        "lictor_feedback", endpoints, LICTOR_AGENTS=str(payers), LICTOR_APPROVERS=str(approvers)
+    )
 
 
 @dataclass
@@ -42,10 +62,9 @@ class People:
         """The stream, as the approval service makes it."""
         await streams.declare(self.client, streams.APPROVALS)
 
-    async def take_in(self, asked: Any) -> CallApprovalRequest:
+    async def take_in(self, payer: Any) -> CallApprovalRequest:
         """The session's newest request, taken in."""
-        entries = await asked.entries()
-        request = [each.request for each in entries if isinstance(each, CallAsked)][-1]
+        request = await newest_request(payer)
         await self.write(requested(request))
         return request
 
@@ -72,6 +91,12 @@ class People:
             found.last,
             log=found.subjects,
         )
+
+
+async def newest_request(payer: Any) -> CallApprovalRequest:
+    """What people were asked about last in a session."""
+    entries = await payer.entries()
+    return [each.request for each in entries if isinstance(each, CallAsked)][-1]
 
 
 def signed(

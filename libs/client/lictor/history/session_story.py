@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
+from lictor_schema.approvals.call_approval import CallApprovalRequest, CallPermission
 from lictor_schema.sessions.feedback import StampedFeedback
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
@@ -65,6 +66,8 @@ class Overview:
     """Their names, and when each was kept."""
     waiting: dict[str, StampedFeedback] = field(default_factory=dict[str, StampedFeedback])
     """Feedback that was raised and not delivered yet."""
+    asked: dict[str, CallApprovalRequest] = field(default_factory=dict[str, CallApprovalRequest])
+    """Requests to people, by id, of which the session does not know yet that they are settled."""
     last: "deque[AnySessionEntry]" = field(default_factory=deque[AnySessionEntry])
     _counted: set[str] = field(default_factory=set[str])
 
@@ -79,8 +82,14 @@ class Overview:
                 self.begun = entry
             case WorkGiven():
                 self.blocked_stops = 0
+            case CallAsked():
+                self._ask(entry.request)
+            case ApprovalCancelled():
+                self.asked.pop(entry.approval_request, None)
             case CallDenied():
                 self._count(entry.call_id, "denied")
+                if entry.approval is not None:
+                    self.asked.pop(entry.approval.request_id, None)
             case CallFinished():
                 self._count(entry.call_id, entry.outcome)
                 self._use(entry.usage)
@@ -98,8 +107,17 @@ class Overview:
                 self.snapshots[entry.snapshot_id] = moment(entry.at_us)
             case StateReset():
                 self.waiting.clear()
-            case CallReserved() | CallAsked() | ApprovalCancelled() | StateRestored():
+            case CallReserved():
+                if entry.permission is not None:
+                    self.asked.pop(entry.permission.request.request_id, None)
+            case StateRestored():
                 pass
+
+    def _ask(self, request: CallApprovalRequest) -> None:
+        # A new request about a call takes the place of the one before.
+        about = _about(request)
+        self.asked = {name: each for name, each in self.asked.items() if _about(each) != about}
+        self.asked[request.request_id] = request
 
     def _count(self, call_id: str, outcome: str) -> None:
         # The denial of a call and a report of it are one call.
@@ -129,18 +147,15 @@ def told(entry: AnySessionEntry) -> str:
         case WorkGiven():
             return "was given new work"
         case CallReserved():
-            by = entry.permission
-            approved = "" if by is None else f", approved by request {by.request.request_id}"
-            return f"may call {entry.tool}{_files(entry)}{approved}"
+            by = "" if entry.permission is None else _permitted(entry.permission)
+            return f"may call {entry.tool}{_files(entry)}{by}"
         case CallAsked():
-            asked = entry.request
-            why = "; ".join(f"{each.reason} [{each.policy_id}]" for each in asked.asks)
-            what = (
-                f"wants to call {asked.binding.tool}, which people decide until {asked.expires_at}"
-            )
-            return f"{what}: request {asked.request_id}: {why}"
+            request = entry.request
+            why = "; ".join(f"{each.reason} [{each.policy_id}]" for each in request.asks)
+            until = f"request {request.request_id}, until {request.expires_at}"
+            return f"waits for people to call {request.binding.tool} ({until}): {why}"
         case ApprovalCancelled():
-            return f"cancels request {entry.approval_request}: {entry.why}"
+            return f"waits no more for request {entry.approval_request}: {entry.why}"
         case CallDenied():
             why = "; ".join(f"{each.reason} [{each.policy_id}]" for each in entry.denials)
             return f"may not call {entry.tool}{_files(entry)}: {why}"
@@ -168,6 +183,16 @@ def told(entry: AnySessionEntry) -> str:
             return f"was set back to {to}: {entry.cause}"
         case StateReset():
             return f"was reset: {entry.cause}"
+
+
+def _about(request: CallApprovalRequest) -> tuple[str, str, str]:
+    binding = request.binding
+    return binding.agent_id, binding.tool, binding.params_hash
+
+
+def _permitted(permission: CallPermission) -> str:
+    again = ", for the session" if permission.reusable else ""
+    return f", as people approved (request {permission.request.request_id}{again})"
 
 
 def _files(entry: CallReserved | CallDenied | CallFinished) -> str:

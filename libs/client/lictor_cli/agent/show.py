@@ -16,6 +16,7 @@ from lictor_schema.sessions.tool_policy import (
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
+    RequireApprovalSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
@@ -102,7 +103,7 @@ def _gates_tool(spec: PolicySpec, tool: ToolSpec) -> bool:
             return _any(spec.requires, tool)
         case ReadBeforeWriteSpec():
             return tool.access == "write"
-        case RateLimitSpec() | ParameterPatternSpec() | TimeWindowSpec():
+        case RateLimitSpec() | ParameterPatternSpec() | RequireApprovalSpec() | TimeWindowSpec():
             return _any(spec.tools, tool)
         case _:
             return True

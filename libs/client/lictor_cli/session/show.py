@@ -49,6 +49,7 @@ def _as_json(overview: Overview) -> dict[str, Any]:
         "stop": None if stop is None else json.loads(stop.to_json()),
         "snapshots": overview.snapshots,
         "waiting": [json.loads(each.to_json()) for each in overview.waiting.values()],
+        "asked": [json.loads(each.to_json()) for each in overview.asked.values()],
         "last": [json.loads(each.to_json()) for each in overview.last],
     }
 
@@ -76,6 +77,9 @@ def _say_overview(overview: Overview) -> None:
             say(f"{name:<10}  {printable(text)}")
     for each in overview.waiting.values():
         say(f"{'waiting':<10}  {printable(f'{each.provider}: {each.summary}')}")
+    for each in overview.asked.values():
+        about = f"{each.binding.tool}: request {each.request_id}, until {each.expires_at}"
+        say(f"{'asked':<10}  {printable(about)}")
     say(f"the last of {overview.entries} entries:")
     for entry in overview.last:
         say_entry(entry)

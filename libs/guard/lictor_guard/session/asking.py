@@ -232,6 +232,9 @@ def _by_people(asked: AskedQuestion, request_id: str, read: ReadApproval) -> Ask
     request = asked.request(request_id)
     assert request is not None
     is_over = asked.now_us >= request.expires_us
+    if read.request is not None and request_hash(read.request) != request.request_hash:
+        other = "what people decided on is another request than the one in this session's log"
+        read = ReadApproval(standing="waiting", problem=other)
     match read.standing:
         case "approved":
             return _approved(asked, request_id, request, read)
@@ -261,9 +264,8 @@ def _approved(
     asked: AskedQuestion, request_id: str, request: CallRequest, read: ReadApproval
 ) -> AskVerdict:
     found = read.request
-    if found is None or request_hash(found) != request.request_hash or not read.signed:
-        other = "what people approved is another request than the one in this session's log"
-        return _waits(request_id, request, read, other)
+    if found is None or not read.signed:
+        return _waits(request_id, request, read, "nothing shows who approved it")
     if read.until is None or asked.now_us >= micros(read.until):
         return _new(asked, request_id) if request.used_by else _late(request_id, request)
     edited = read.params is not None

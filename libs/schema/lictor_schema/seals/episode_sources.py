@@ -127,7 +127,7 @@ class GateNote(CamelModel):
     record_id: UuidText = Field(description="The answer")
     recorded_at: UtcMillis = Field(description="When it was given")
     gate: Literal["report", "dispatch", "tool", "stop", "action"] = Field(description="The gate")
-    decision: Literal["deny", "rewrite", "wait"] = Field(description="The answer")
+    decision: Literal["deny", "rewrite", "wait", "ask"] = Field(description="The answer")
     policy_id: Identifier = Field(description="The rule that decided")
     reason: NoteText = Field(description="Why")
     message_hash: ContentHash = Field(description=_MESSAGE)

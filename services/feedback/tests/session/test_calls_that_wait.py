@@ -1,72 +1,8 @@
 """Calls that wait for people, on the bus: the service asks, verifies what they said, and lets a call be made once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
-import pytest
-from deciding_people import ALICE, People, trust_file
-from reporting import service_process, wait_until_ready
-
-from lictor_bus.wire.connection import close_nats, connect_nats
-from lictor_local.embedded_servers import Endpoints
-
-PAYER = """
-apiVersion: lictor/v1
-kind: AgentDefinition
-metadata: {name: payer, version: "1"}
-tools: [{name: pay}, {name: look}]
-policies:
-  - kind: require-approval
-    name: money
-    tools: [pay]
-    unless: [{param: amount, allow: ["[0-9]{1,2}"]}]
-"""
-LARGE = {"to": "acme", "amount": 500}
-
-
-@pytest.fixture
-def payers(tmp_path: Path) -> Path:
-    """A folder with one definition."""
-    folder = tmp_path / "payers"
-    folder.mkdir()
-    (folder / "payer.yaml").write_text(PAYER)
-    return folder
-
-
-@pytest.fixture
-async def people(clean_infra: Endpoints) -> AsyncIterator[People]:
-    """Whoever decides."""
-    client = await connect_nats(clean_infra.nats_url, name="people")
-    found = People(client)
-    await found.open()
-    try:
-        yield found
-    finally:
-        await close_nats(client)
-
-
-@pytest.fixture
-async def payer(clean_infra: Endpoints, payers: Path, tmp_path: Path, start) -> Any:
-    """A session whose payments wait for Alice."""
-    approvers = trust_file(tmp_path, ALICE)
-    async with (
-        start(clean_infra, payers, 0) as asker,
-        service_process(
-            "lictor_feedback",
-            clean_infra,
-            LICTOR_AGENTS=str(payers),
-            LICTOR_APPROVERS=str(approvers),
-        ),
-    ):
-        await wait_until_ready(asker.client, "feedback")
-        await asker.begin("payer")
-        yield asker
-
-
-async def pay(payer: Any, call_id: str, **fields: Any) -> dict[str, Any]:
-    return await payer.check("pay", call_id, **{"params": LARGE, "knows_ask": True, **fields})
+from deciding_people import LARGE, pay
 
 
 async def test_a_call_waits_until_somebody_approves_it_and_is_then_made_once(payer, people):
