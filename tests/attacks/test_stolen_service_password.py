@@ -137,7 +137,6 @@ async def test_a_service_changes_no_stream(secured: Secured, service: str) -> No
         ("approvals", "lictor.appr.openclaw.executed.request"),
         ("approvals", "lictor.appr.openclaw.failed.request"),
         ("runner", "lictor.appr.openclaw.calling.request"),
-        ("runner", "lictor.appr.openclaw.approved.request"),
         ("feedback", "lictor.appr.openclaw.approved.request"),
         ("approvals", "lictor.sess.session"),
         ("approvals", "lictor.proof.openclaw.proved.task"),

@@ -1,4 +1,4 @@
-"""Waiting for somebody to let a proved program run.
+"""Waiting for somebody to let a proved program run, or a tool call be made.
 
     proved, = await task.prove(source)
     entry = await task.approval(proved)
@@ -16,7 +16,7 @@ from lictor.errors import LictorError, NotInTime
 from lictor.history.stored_history import StoredHistory
 from lictor_bus.gates.history import APPROVAL_ENTRIES
 from lictor_bus.logs.entry_logs import read_entry
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
 APPROVAL_TIMEOUT_S = 600.0
@@ -82,9 +82,37 @@ def _latest(mine: Mapping[str, ApprovalEntry]) -> ApprovalEntry:
 
 def is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
     """Whether the request that an entry opens is about this proof."""
-    binding = entry.request.binding if entry.request is not None else None
-    return binding is not None and (
-        binding.task_id,
-        binding.submission_id,
-        binding.program_hash,
-    ) == (result.task_id, result.submission_id, result.program_hash)
+    if not isinstance(entry.request, ApprovalRequest):
+        return False
+    binding = entry.request.binding
+    return (binding.task_id, binding.submission_id, binding.program_hash) == (
+        result.task_id,
+        result.submission_id,
+        result.program_hash,
+    )
+
+
+async def call_decision_of(
+    history: StoredHistory, request_id: str, timeout_s: float
+) -> ApprovalEntry:
+    """The entry by which people were no longer waited for about a tool call; NotInTime while they are.
+
+    It is a bell and no permission: the tool gate says whether the call may be made, when it is asked again.
+    """
+    stored = history.follow(APPROVAL_ENTRIES, from_start=True)
+    async with aclosing(stored):
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    entry = read_entry(await anext(stored), ApprovalEntry.from_json)
+                    if (
+                        entry is not None
+                        and entry.request_id == request_id
+                        and not entry.state.is_undecided
+                    ):
+                        return entry
+        except TimeoutError:
+            raise NotInTime(
+                f"nobody decided about request {request_id} within {timeout_s:g} s: the call must not be made;"
+                f" `lictor approvals show {request_id}` shows who may decide"
+            ) from None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of
+from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of, call_decision_of
 from lictor.decision_marks import mark_decision, marks_of
 from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime, Unreachable
 from lictor.event_publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
@@ -418,6 +418,15 @@ class Governor:
     ) -> ApprovalEntry:
         """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
         return await approval_of(self._history, proved, timeout_s)
+
+    async def call_decision(
+        self, request_id: str, timeout_s: float = APPROVAL_TIMEOUT_S
+    ) -> ApprovalEntry:
+        """Wait until people are no longer waited for about a tool call; then ask the tool gate again.
+
+        Raises NotInTime when nobody decided. Whether the call may be made is for the gate to say.
+        """
+        return await call_decision_of(self._history, request_id, timeout_s)
 
     async def _ask_about(
         self,

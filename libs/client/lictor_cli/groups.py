@@ -16,8 +16,9 @@ _AGENT = """\
 Agent definitions say what an agent's tools are, what gates and guides it, and when its work is done.
 """
 _APPROVALS = """\
-Approvals: a proved program runs only when somebody who may approve signs it. A decision is about exactly the
-program, the trusted layer and the guarantees that were shown; a change of any of them makes it void.
+Approvals: a proved program runs, and a tool call that a policy asks about is made, only when somebody who may approve
+signs it. A decision is about exactly what was shown: the program, its layer and guarantees, or the call, its parameters
+and files; a change of any of them makes it void.
 """
 _RUNS = """\
 Runs: an approved program runs once, and every effect is written down before it is made. What did not complete was
@@ -132,15 +133,23 @@ GROUPS = {
             ),
             "show": (
                 "approvals.show",
-                "show one: what the program may do, what was proved, what was left unsaid",
+                "show one: what a program may do, what was proved; who wants to call what, and why it is asked",
             ),
             "approve": (
                 "approvals.decide:APPROVE",
-                "approve a request with a private key; the program may run once",
+                "approve a request with a private key; the program may run, or the call be made, once",
             ),
             "reject": (
                 "approvals.decide:REJECT",
-                "reject a request, or take back an approval before the program starts",
+                "reject a request, or take back an approval before it is used",
+            ),
+            "edit": (
+                "approvals.decide:EDIT",
+                "approve a tool call with other parameters",
+            ),
+            "delegate": (
+                "approvals.decide:DELEGATE",
+                "name another approver who may decide on a tool call in your place",
             ),
             "watch": ("approvals.watch", "show requests and decisions as they come"),
             "keygen": (

@@ -42,7 +42,7 @@ COMMANDS = {
     "pack": "check, test, explain, compare and watch over policy packs",
     "agent": "check, show, compare and publish agent definitions",
     "prove": "prove what programs will do, before they run",
-    "approvals": "list, show, approve and reject proved programs that wait to run",
+    "approvals": "list, show and decide on programs and tool calls that wait for people",
     "runs": "list and show what approved programs did, effect by effect",
     "ir": "show what a program may do, as an Effect IR document",
     "layer": "show what programs may call and promise, as text for whoever writes them",

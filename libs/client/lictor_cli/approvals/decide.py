@@ -1,14 +1,20 @@
-"""`lictor approvals approve, reject`: a signed yes to exactly one program, once; or a signed no."""
+"""`lictor approvals approve, reject, edit, delegate`: a signed decision about exactly one request."""
 
+import json
 import uuid
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from lictor.desk_orders import ask_desk
 from lictor.errors import LictorError
+from lictor_approval.call_decisions import latest_use
+from lictor_approval.request_life import kind_of
 from lictor_approval.signed_decisions import sign_decision
+from lictor_cli.approvals.deciders import Deciders, approvers_option
 from lictor_cli.approvals.show import described
 from lictor_cli.approvals.sources import find_request, program_of, request_argument, requests_at
 from lictor_cli.desk_order import (
@@ -24,6 +30,7 @@ from lictor_cli.main import FAILED
 from lictor_cli.output.terminal import (
     common_arguments,
     confirmed,
+    harmless_json,
     need_terminal,
     printable,
     quiet_logs,
@@ -33,24 +40,36 @@ from lictor_cli.output.terminal import (
 from lictor_cli.verb import Verb
 from lictor_schema.approvals.approval import (
     MAX_VALID_S,
+    AnyApprovalRequest,
     ApprovalDecision,
     ApprovalOrder,
     ApprovalRequest,
 )
+from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
+_PROGRAM_GOOD_FOR = timedelta(minutes=10)
+_REJECTION_GOOD_FOR = timedelta(minutes=5)
 
-def _approve_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--good-for",
-        metavar="SECONDS",
-        type=_seconds,
-        default=timedelta(minutes=10),
-        help="how long the program may be started by it (default: 600)",
-    )
-    _arguments(parser, reason_required=False)
+
+@dataclass(frozen=True)
+class Terms:
+    """What is to be said about a request."""
+
+    decision: Literal["approve", "reject", "delegate"]
+    verb: str
+    """As it is typed to confirm it."""
+    good_for: timedelta | None = None
+    """How long; None for as long as the request lets it."""
+    only_calls: bool = False
+    """Whether nothing of the kind can be said about a program."""
+    said: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Beside that: scope, params, may_ask_again, delegate."""
+    shown: tuple[str, ...] = ()
+    """What else to look at before it is confirmed."""
 
 
 def _seconds(text: str) -> timedelta:
@@ -59,11 +78,7 @@ def _seconds(text: str) -> timedelta:
     return timedelta(seconds=int(text))
 
 
-def _reject_arguments(parser: ArgumentParser) -> None:
-    _arguments(parser, reason_required=True)
-
-
-def _arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
+def _arguments(parser: ArgumentParser, *, reason_required: bool = False) -> None:
     request_argument(parser)
     parser.add_argument(
         "--key", metavar="KEYFILE", required=True, help="the approver's private key"
@@ -76,42 +91,138 @@ def _arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
     reason_option(parser, required=reason_required)
     hash_option(parser, "the binding that was looked at; refused when the request is about another")
     yes_option(parser)
+    approvers_option(parser)
     common_arguments(parser)
 
 
-async def _approve(options: Namespace) -> int:
-    return await _decide(options, "approve", options.good_for)
+def _good_for_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--good-for",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long it may be used (default: 600 for a program; for a call, as its policies say)",
+    )
 
 
-async def _reject(options: Namespace) -> int:
-    return await _decide(options, "reject", timedelta(minutes=5))
+def _approve_arguments(parser: ArgumentParser) -> None:
+    _good_for_argument(parser)
+    parser.add_argument(
+        "--session",
+        action="store_true",
+        help="a call: let exactly the same call be made again in this session, where its policies allow that",
+    )
+    _arguments(parser)
 
 
-async def _decide(
-    options: Namespace, what: Literal["approve", "reject"], good_for: timedelta
-) -> int:
+def _approve_terms(options: Namespace) -> Terms:
+    scope = {"scope": "session"} if options.session else {}
+    return Terms("approve", "approve", options.good_for, options.session, scope)
+
+
+def _reject_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--may-ask-again",
+        action="store_true",
+        help="a call: let the agent ask about it again at once",
+    )
+    _arguments(parser, reason_required=True)
+
+
+def _reject_terms(options: Namespace) -> Terms:
+    again = {"may_ask_again": True} if options.may_ask_again else {}
+    return Terms("reject", "reject", _REJECTION_GOOD_FOR, options.may_ask_again, again)
+
+
+def _edit_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--params",
+        metavar="FILE|JSON",
+        required=True,
+        help="all parameters of the call, as a JSON object or a file that holds one",
+    )
+    _good_for_argument(parser)
+    _arguments(parser)
+
+
+def _edit_terms(options: Namespace) -> Terms:
+    params = params_given(options.params)
+    lines = json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
+    shown = ("Approved with these parameters instead:", *(f"  {harmless_json(e)}" for e in lines))
+    return Terms("approve", "edit", options.good_for, True, {"params": params}, shown)
+
+
+def params_given(text: str) -> dict[str, Any]:
+    """The parameters in an argument: an object, or the path of a file that holds one."""
+    where = "--params"
+    if not text.lstrip().startswith("{"):
+        where = text
+        try:
+            text = Path(text).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LictorError(f"{where} can't be read: {error}.") from None
+    try:
+        found: object = parse_json(text)
+    except CanonicalError as error:
+        raise LictorError(f"{where}: {error}.") from None
+    if not isinstance(found, dict):
+        raise LictorError(f"{where} holds no JSON object.")
+    return cast(dict[str, Any], found)
+
+
+def _delegate_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--to",
+        metavar="NAME",
+        required=True,
+        help="who may decide too: a name in the approvers' file",
+    )
+    _arguments(parser)
+
+
+def _delegate_terms(options: Namespace) -> Terms:
+    shown = (f"{printable(options.to)} may then decide in your place; both of you count as one.",)
+    return Terms("delegate", "delegate", None, True, {"delegate": options.to}, shown)
+
+
+def _verb(
+    help_text: str,
+    arguments: Callable[[ArgumentParser], None],
+    terms: Callable[[Namespace], Terms],
+) -> Verb:
+    def run(options: Namespace) -> Coroutine[Any, Any, int]:
+        return _decide(options, terms(options))
+
+    return Verb(help_text, arguments, run)
+
+
+async def _decide(options: Namespace, terms: Terms) -> int:
     quiet_logs()
     key = signing_key(Path(options.key), options.by)
     async with requests_at(options.url) as client:
         life, entries = await find_request(client, options.request)
-        request = life.request
-        now = request.binding_hash
+        request, now = life.request, life.request.binding_hash
+        if terms.only_calls and kind_of(life) == "program":
+            raise LictorError(
+                f"request {request.request_id} is about a program: it is approved as it is, once, or rejected."
+            )
         if not is_as_looked_at(options.hash, now, f"the request is about {now}"):
             return FAILED
-        if what == "approve":
+        if terms.decision == "approve" and isinstance(request, ApprovalRequest):
             # What can't be shown can't be approved.
             await program_of(client, request)
         if not options.yes:
             need_terminal(
-                f"look at it with `lictor approvals show {request.request_id}`, and {what} it with --yes and --hash"
+                f"look at it with `lictor approvals show {request.request_id}`, and {terms.verb} it with --yes"
+                " and --hash"
             )
-            for line in described(life, entries):
+            deciders = Deciders.here(options.approvers, datetime.now(UTC))
+            for line in (*described(life, entries, deciders), *terms.shown):
                 say(line)
-            if not confirmed(what, "exactly this"):
+            if not confirmed(terms.verb, "exactly this"):
                 warn("nothing was decided.")
                 return FAILED
         with problems_in_words():
-            decision = decision_of(request, what, key.name, options.reason, good_for)
+            decision = decision_of(request, terms, key.name, options.reason)
         order = ApprovalOrder(request_id=request.request_id, signed=sign_decision(decision, key))
         answer = await ask_desk(client, "approval", order, DeskAnswer)
     state = printable(answer.state or "unknown")
@@ -119,24 +230,28 @@ async def _decide(
 
 
 def decision_of(
-    request: ApprovalRequest,
-    what: Literal["approve", "reject"],
-    by: str,
-    reason: str | None,
-    good_for: timedelta,
+    request: AnyApprovalRequest, terms: Terms, by: str, reason: str | None
 ) -> ApprovalDecision:
     """The decision to sign, dated now."""
     now = datetime.now(UTC)
     return ApprovalDecision(
         request_id=request.request_id,
         binding_hash=request.binding_hash,
-        decision=what,
+        decision=terms.decision,
         by=by,
         decided_at=utc_millis(now),
-        expires_at=utc_millis(now + good_for),
+        expires_at=_good_until(request, terms, now),
         nonce=str(uuid.uuid4()),
         reason=reason,
+        **terms.said,
     )
+
+
+def _good_until(request: AnyApprovalRequest, terms: Terms, now: datetime) -> str:
+    if isinstance(request, CallApprovalRequest) and terms.decision != "reject":
+        latest = latest_use(request)
+        return latest if terms.good_for is None else min(latest, utc_millis(now + terms.good_for))
+    return utc_millis(now + (terms.good_for or _PROGRAM_GOOD_FOR))
 
 
 def signing_key(path: Path, name: str | None) -> SigningKey:
@@ -156,17 +271,35 @@ def signing_key(path: Path, name: str | None) -> SigningKey:
     return SigningKey.load(path, name)
 
 
-APPROVE = Verb(
+APPROVE = _verb(
     """\
-Approve a request: exactly the program, layer and guarantees that `lictor approvals show` shows. The decision
-is signed with the approver's key, is good for one run, and for a while only. The agent that submitted the
-program can't approve it.
+Approve a request: exactly the program, layer and guarantees, or exactly the call and its parameters, that `lictor
+approvals show` shows. The decision is signed with the approver's key, is good once, and for a while only. The agent
+that asks can't approve.
 """,
     _approve_arguments,
-    _approve,
+    _approve_terms,
 )
-REJECT = Verb(
-    "Reject a request, or take back an approval before the program starts.",
+REJECT = _verb(
+    """\
+Reject a request, or take back an approval before it is used. Of a call, the agent reads the reason.
+""",
     _reject_arguments,
-    _reject,
+    _reject_terms,
+)
+EDIT = _verb(
+    """\
+Approve a tool call with other parameters: the call as it was asked about is denied, and the agent is told which
+parameters to call with. They are all of its parameters, not only those that change.
+""",
+    _edit_arguments,
+    _edit_terms,
+)
+DELEGATE = _verb(
+    """\
+Name another approver who may decide on a tool call in your place. You may still decide; both of you count as one. Who
+was named may name one more.
+""",
+    _delegate_arguments,
+    _delegate_terms,
 )

@@ -1,6 +1,7 @@
 """`lictor approvals keygen`: a key for an approver."""
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from lictor.installation.atomic_files import replace_file
@@ -35,8 +36,9 @@ def run(options: Namespace) -> int:
     approvers = Path(options.add) if options.add else None
     store = None
     if approvers is not None:
-        known = TrustStore.load(approvers).keys if approvers.exists() else ()
-        store = TrustStore((*known, TrustedKey(key.verifying_key)))
+        known = TrustStore.load(approvers) if approvers.exists() else TrustStore(())
+        # Whatever else is in the file, such as its groups, stays there.
+        store = replace(known, keys=(*known.keys, TrustedKey(key.verifying_key)))
         # Names that can't be told apart are refused before anything is written.
         Approvers(store)
     key.save(path)

@@ -92,12 +92,12 @@ async def run(options: Namespace) -> int:
         life, _ = await find_request(client, options.request)
         looked = ProofFindings()
         if needs_findings(policy):
-            looked = await _look(policy, life.request, await program_of(client, life.request))
-        named = life.request.binding.certificate_hash
+            looked = await _look(policy, life.program, await program_of(client, life.program))
+        named = life.program.binding.certificate_hash
         if needs_certificate(policy) and named is not None:
             data = await load_certificate(client, named)
-            looked = await _with_certificate(looked, life.request, data)
-    _tell(judge(policy, life.request, looked), options.json)
+            looked = await _with_certificate(looked, life.program, data)
+    _tell(judge(policy, life.program, looked), options.json)
     return OK
 
 

@@ -3,8 +3,11 @@
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from lictor_approval.request_life import RequestLife
+from lictor_cli.approvals.deciders import Deciders, approvers_option
+from lictor_cli.approvals.show_call import described_call
 from lictor_cli.approvals.sources import (
     find_request,
     life_as_json,
@@ -17,13 +20,17 @@ from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, 
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
 from lictor_schema.proofs.proof import GuaranteeResult
 
-HELP = "Show a request: what the program may do, what was proved, what was left unsaid, and the hashes it binds."
+HELP = """\
+Show a request. Of a program: what it may do, what was proved, what was left unsaid. Of a tool call: who wants to call
+what, which policy asks and why, the exact parameters, and how to decide. And the hashes that are bound.
+"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     request_argument(parser)
     parser.add_argument("--program", action="store_true", help="also the program's text")
+    approvers_option(parser)
     common_arguments(parser)
 
 
@@ -32,12 +39,12 @@ async def run(options: Namespace) -> int:
     quiet_logs()
     async with requests_at(options.url) as client:
         life, entries = await find_request(client, options.request)
-        program = await program_of(client, life.request) if options.program else None
+        program = await program_of(client, life.program) if options.program else None
     if options.json:
         told = [json.loads(entry.to_json()) for entry in entries]
         say_json({**life_as_json(life), "entries": told, "program": program})
         return OK
-    for line in described(life, entries):
+    for line in described(life, entries, Deciders.here(options.approvers, datetime.now(UTC))):
         say(line)
     if program is not None:
         say()
@@ -46,9 +53,18 @@ async def run(options: Namespace) -> int:
     return OK
 
 
-def described(life: RequestLife, entries: Iterable[ApprovalEntry]) -> Iterable[str]:
-    """The request as lines; what nothing constrains comes first."""
-    request, binding = life.request, life.request.binding
+def described(
+    life: RequestLife, entries: Iterable[ApprovalEntry], deciders: Deciders
+) -> Iterable[str]:
+    """The request as lines."""
+    if isinstance(life.request, ApprovalRequest):
+        return _described_program(life, entries)
+    return described_call(life, entries, deciders)
+
+
+def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> Iterable[str]:
+    """What nothing constrains comes first."""
+    request, binding = life.program, life.program.binding
     until = f" until {life.due}" if life.state.is_open else ""
     yield from _fields(
         ("request", request.request_id),

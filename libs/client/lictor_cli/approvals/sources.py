@@ -13,7 +13,7 @@ from lictor.history.id_prefixes import REQUEST, whole_id
 from lictor.history.stream_contents import extent, streams_at
 from lictor_approval.errors import BrokenLog
 from lictor_approval.request_binding import is_of
-from lictor_approval.request_life import RequestLife, folded
+from lictor_approval.request_life import RequestLife, folded, kind_of
 from lictor_bus.logs.entry_logs import all_entries, approval_log, body_in
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import APPROVALS, PROGRAMS
@@ -85,6 +85,7 @@ def life_as_json(life: RequestLife) -> dict[str, Any]:
     """For `--json`."""
     return {
         "request_id": life.request.request_id,
+        "kind": kind_of(life),
         "state": life.state.value,
         "due": life.due if life.state.is_open else None,
         "changed_at": life.changed_at,
@@ -92,5 +93,6 @@ def life_as_json(life: RequestLife) -> dict[str, Any]:
         "reason": life.reason,
         "request": json.loads(life.request.to_json()),
         "decision": None if life.decision is None else json.loads(life.decision.to_json()),
+        "decisions": [json.loads(each.decision.to_json()) for each in life.decisions],
         "execution": None if life.execution is None else json.loads(life.execution.to_json()),
     }

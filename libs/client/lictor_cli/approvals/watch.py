@@ -20,7 +20,7 @@ from lictor_cli.output.terminal import (
     warn,
 )
 from lictor_cli.watch import count_argument
-from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
 
 HELP = "Show requests, decisions and what came of them as they come, until Ctrl-C."
 
@@ -61,6 +61,9 @@ async def run(options: Namespace) -> int:
 def _line(entry: ApprovalEntry) -> str:
     why = f": {entry.reason}" if entry.reason else ""
     if entry.request is not None:
-        binding = entry.request.binding
-        why = f": {binding.source_name} ({binding.target}) of {binding.agent_id}"
+        request, agent = entry.request, entry.request.binding.agent_id
+        if isinstance(request, ApprovalRequest):
+            why = f": {request.binding.source_name} ({request.binding.target}) of {agent}"
+        else:
+            why = f": {agent} wants to call {request.binding.tool}; until {request.expires_at}"
     return f"{entry.at}  {entry.state.value:<11}  {entry.request_id}  {printable(entry.by + why)}"

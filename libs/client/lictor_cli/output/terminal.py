@@ -78,8 +78,9 @@ def harmless_json(text: str) -> str:
 
 def printable(text: str, limit: int | None = None) -> str:
     """Text of unknown origin as one harmless line: nothing in it can steer a terminal."""
-    shown = "".join(char if char.isprintable() else " " for char in text)
-    shown = " ".join(shown.split())
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    shown = " ".join(text.split())
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 

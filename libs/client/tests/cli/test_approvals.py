@@ -8,49 +8,23 @@ import os
 import pty
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from approval_samples import LAYER, NOW, proof, submission
+from approval_samples import LAYER
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from stored_requests import stored_request
 
-from lictor_approval.decision_validity import requested
-from lictor_approval.request_binding import asked as asked_for
-from lictor_bus.logs.entry_logs import approval_log
-from lictor_bus.names import streams, subjects
-from lictor_bus.wire.appends import Appends
-from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_schema.approvals.approval import ApprovalOrder, ApprovalRequest
+from lictor_bus.names import subjects
+from lictor_schema.approvals.approval import ApprovalOrder
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
 COMMAND = Path(sys.executable).with_name("lictor")
-A_DAY = timedelta(days=1)
 NOBODY = "00000000-0000-5000-8000-000000000001"
-
-
-async def stored_request(client: Client, **proved: Any) -> ApprovalRequest:
-    """A request on the bus, with its program at the place that it names."""
-    await streams.declare(client, streams.APPROVALS, streams.PROGRAMS)
-    asked = asked_for(submission(), 3, proof(submission(), **proved), 5, at=NOW, within=A_DAY)
-    for number in range(asked.program_sequence):
-        submitted = submission(submission_id=f"s-{asked.program_sequence - 2 - number}")
-        if number == asked.program_sequence - 1:
-            submitted = submission()
-        await publish_one(
-            client, streams.PROGRAMS, Outgoing(subjects.program(None, "t-1"), submitted.to_json())
-        )
-    entry = requested(asked)
-    found = await approval_log(client, asked.request_id)
-    subject = subjects.approval(None, "requested", asked.request_id)
-    message = Outgoing(subject, entry.to_json(), entry.entry_id)
-    await Appends(client).append(streams.APPROVALS, message, found.last, log=found.subjects)
-    return asked
 
 
 async def test_a_key_is_made_once_and_no_two_approvers_have_one_name(cli, tmp_path: Path) -> None:
