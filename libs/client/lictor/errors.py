@@ -5,7 +5,7 @@ from lictor.fast.errors import NoStateDirectory as NoStateDirectory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.fast.verdicts import CallApproval, StopVerdict, ToolVerdict
+    from lictor.fast.verdicts import StopVerdict, ToolApproval, ToolVerdict
     from lictor_schema.errors import FieldProblem
 
 
@@ -60,7 +60,7 @@ class ToolAsked(ToolDenied):
     Nobody waited, or nobody decided in time; the request stays on record. `approval` says which one it is.
     """
 
-    def __init__(self, tool: str, verdict: "ToolVerdict", approval: "CallApproval") -> None:
+    def __init__(self, tool: str, verdict: "ToolVerdict", approval: "ToolApproval") -> None:
         super().__init__(tool, verdict)
         self.approval = approval
 

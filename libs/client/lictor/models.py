@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SessionStanding,
         StateChange,
         StopVerdict,
+        ToolApproval,
         ToolVerdict,
     )
     from lictor_schema.approvals.approval import (
@@ -295,6 +296,7 @@ __all__ = [
     "TaskStatus",
     "TaskStatusChanged",
     "TaskStatusChangedPayload",
+    "ToolApproval",
     "ToolGateAnswer",
     "ToolGateRequest",
     "ToolVerdict",
@@ -307,7 +309,7 @@ __all__ = [
 
 _NAMES_IN = {
     "lictor.fast.verdicts": (
-        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolVerdict"
+        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolApproval ToolVerdict"
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
     "lictor_schema.approvals.call_approval": "CallApprovalRequest CallBinding",

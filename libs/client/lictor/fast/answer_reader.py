@@ -8,12 +8,12 @@ from lictor.fast.verdicts import (
     TOO_LARGE,
     UNANSWERED,
     Advice,
-    CallApproval,
     DenialReason,
     ReportVerdict,
     SessionStanding,
     StateChange,
     StopVerdict,
+    ToolApproval,
     ToolVerdict,
     beyond_agent,
     with_remedy,
@@ -221,7 +221,7 @@ def _denied(
     denials: "tuple[DenialReason, ...]",
     record_id: "str | None" = None,
     definition_hash: "str | None" = None,
-    approval: "CallApproval | None" = None,
+    approval: "ToolApproval | None" = None,
 ) -> ToolVerdict:
     told = [with_remedy(f"{each.reason} [{each.policy_id}]", each.remedy) for each in denials]
     if approval is not None and approval.params is not None:
@@ -240,7 +240,7 @@ def _denied(
 def _asked(
     content: "dict[str, Any]",
     denials: "tuple[DenialReason, ...]",
-    approval: "CallApproval | None",
+    approval: "ToolApproval | None",
     definition_hash: "str | None",
 ) -> ToolVerdict:
     """A call that waits for a person: nothing stands against it, and nothing allows it."""
@@ -265,7 +265,7 @@ def _asked(
     )
 
 
-def _approval(content: "dict[str, Any]") -> "CallApproval | None":
+def _approval(content: "dict[str, Any]") -> "ToolApproval | None":
     """The request that an answer tells of; Unusable for one that is told of in part, or as nobody knows it."""
     told: Any = content.get("approval")
     if told is None:
@@ -280,7 +280,7 @@ def _approval(content: "dict[str, Any]") -> "CallApproval | None":
         raise Unusable("it does not tell which request waits for people, or how that stands")
     if (params is not None) != (standing == "edited") or not isinstance(params, dict | None):
         raise Unusable("other parameters are told exactly where a person wants them")
-    return CallApproval(
+    return ToolApproval(
         request_id=request_id,
         standing=standing,
         expires_at=expires_at,

@@ -38,7 +38,7 @@ class DenialReason(Value):
     remedy: str
 
 
-class CallApproval(Value):
+class ToolApproval(Value):
     """How the request to people about a call stands, as the gate told it."""
 
     request_id: str
@@ -76,7 +76,7 @@ class ToolVerdict(Value):
     """What the agent should hear beside a denial: a call that is denied has ended, and counts like any other."""
     asked: bool = False
     """Whether a person decides: it is not allowed, and not denied either. The same call may be asked about again."""
-    approval: "CallApproval | None" = None
+    approval: "ToolApproval | None" = None
     """The request to people about this call, where there is one; always where `asked`."""
     retry_after_ms: "int | None" = None
     """When to ask again at the earliest."""

@@ -29,11 +29,11 @@ from lictor.fast.verdicts import (
     RESULTS_UNKNOWN,
     UNANSWERED,
     Advice,
-    CallApproval,
     ReportVerdict,
     SessionStanding,
     StateChange,
     StopVerdict,
+    ToolApproval,
     ToolVerdict,
     beyond_agent,
 )
@@ -417,7 +417,7 @@ class AskNotices:
 
     def __init__(self, on_ask: OnAsk | None) -> None:
         self._on_ask = on_ask
-        self._last: CallApproval | None = None
+        self._last: ToolApproval | None = None
 
     def __call__(self, verdict: ToolVerdict) -> None:
         """Hand on a verdict that a person has, or is to have, a say in."""

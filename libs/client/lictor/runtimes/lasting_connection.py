@@ -35,7 +35,7 @@ class Reaching:
 
     async def reachable(self) -> bool:
         """Whether there is a connection at this moment."""
-        return not isinstance(await self._connected(), Silence)
+        return not isinstance(await self.connected(), Silence)
 
     async def close(self) -> None:
         """Give the connection up."""
@@ -43,10 +43,11 @@ class Reaching:
             await close_nats(self._client)
 
     async def _ask(self, ask: "Ask") -> bytes | Silence:
-        client = await self._connected()
+        client = await self.connected()
         return client if isinstance(client, Silence) else await request(client, ask)
 
-    async def _connected(self) -> Client | Silence:
+    async def connected(self) -> Client | Silence:
+        """The connection, or why there is none."""
         async with self._connecting:
             if self._client is not None and not self._client.is_closed:
                 if self._client.is_connected:

@@ -14,7 +14,7 @@ from lictor.fast.answer_reader import Silence, deny, read_check
 from lictor.fast.call_wait import LONGEST_PAUSE_S, Patience, waited
 from lictor.fast.nats_wire import NOT_WAITING
 from lictor.fast.session_operations import Ask, Pause, approval_hints
-from lictor.fast.verdicts import MALFORMED_ANSWER, UNANSWERED, CallApproval, ToolVerdict
+from lictor.fast.verdicts import MALFORMED_ANSWER, UNANSWERED, ToolApproval, ToolVerdict
 from lictor_bus.gates.history import APPROVAL_ENTRIES
 from lictor_schema.gates.history import HistoryFilter
 from lictor_schema.sessions import session_questions
@@ -51,7 +51,7 @@ def test_a_call_that_people_decide_about_is_neither_allowed_nor_denied() -> None
         (),
         False,
     )
-    assert verdict.approval == CallApproval(
+    assert verdict.approval == ToolApproval(
         request_id=REQUEST, standing="waiting", expires_at="2030-01-01T00:00:00.000Z"
     )
     assert verdict.retry_after_ms == 2000
@@ -123,7 +123,7 @@ def test_no_approval_in_whatever_form_allows_or_asks_by_itself(approval: Any) ->
 
 
 def test_the_names_are_those_of_the_schema() -> None:
-    assert set(CallApproval.__annotations__) <= set(session_questions.CallApproval.model_fields)
+    assert set(ToolApproval.__annotations__) <= set(session_questions.CallApproval.model_fields)
     sought = APPROVAL_ENTRIES.sought("a b", HistoryFilter(id=REQUEST))
     assert approval_hints("a b", REQUEST) == sought.live
 
