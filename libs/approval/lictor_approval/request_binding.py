@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lictor_approval.errors import NotApprovable
-from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest, guarantees_hash
+from lictor_schema.approvals.approval import (
+    AnyApprovalRequest,
+    ApprovalBinding,
+    ApprovalRequest,
+    guarantees_hash,
+)
 from lictor_schema.approvals.run import AnyRunEntry, RunStarted
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
@@ -103,8 +108,10 @@ def asked(
     )
 
 
-def why_not_journal_of(request: ApprovalRequest, entries: Iterable[AnyRunEntry]) -> str | None:
+def why_not_journal_of(request: AnyApprovalRequest, entries: Iterable[AnyRunEntry]) -> str | None:
     """Why a journal is not that of a run by this request: it begins with something else than what was approved."""
+    if not isinstance(request, ApprovalRequest):
+        return "the request is about a tool call, and nothing runs by it"
     started = next((each for each in entries if isinstance(each, RunStarted)), None)
     if started is None:
         return None

@@ -19,7 +19,8 @@ from lictor.history.stored_history import StoredHistory
 from lictor_approval.request_binding import why_not_journal_of
 from lictor_bus.gates.history import APPROVAL_ENTRIES, RUNS
 from lictor_bus.logs.entry_logs import read_entry
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
+from lictor_schema.approvals.approval import AnyApprovalRequest, ApprovalEntry, ApprovalState
+from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.approvals.plain_values import UnreadableValue, plain
 from lictor_schema.approvals.run import (
     AnyRunEntry,
@@ -104,7 +105,7 @@ async def journal_of(
     on_change: Callable[[ApprovalEntry], None] | None = None,
 ) -> list[AnyRunEntry]:
     """The journal of the run by a request, once it has ended; `on_change` is told how far the request is."""
-    request: ApprovalRequest | None = None
+    request: AnyApprovalRequest | None = None
     latest: ApprovalEntry | None = None
     only = HistoryFilter(id=request_id)
     stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
@@ -115,6 +116,11 @@ async def journal_of(
                     entry = read_entry(await anext(stored), ApprovalEntry.from_json)
                     if entry is not None and entry.request_id == request_id:
                         request, latest = request or entry.request, entry
+                        if isinstance(request, CallApprovalRequest):
+                            raise NotRun(
+                                f"request {request_id} is about a tool call: nothing runs by it, and the tool gate"
+                                " says whether the call may be made."
+                            )
                         if on_change is not None:
                             on_change(entry)
                 if latest.state in _NEVER_RAN:

@@ -223,7 +223,7 @@ class Rehearsal:
         known: Known | None = None
         while True:
             names = self.session.names_for_check(request, known)
-            entry, answer = self.session.check(request, self._load(names), self.now_us, known)
+            entry, answer = self.session.check(request, self._load(names), self.now_us, known=known)
             if isinstance(answer, Unsettled):
                 assert entry is None
                 read = answer.request_id if answer.read else None

@@ -65,7 +65,7 @@ async def test_the_same_program_is_asked_about_once_for_each_set_of_values(bus: 
         await bus.prove(submission_id="s-2", inputs={"limit": 51})
         await bus.until_states("requested", "requested")
         lives = await bus.lives()
-        assert [life.request.binding.inputs for life in lives] == [{"limit": 50}, {"limit": 51}]
+        assert [life.program.binding.inputs for life in lives] == [{"limit": 50}, {"limit": 51}]
         assert len({life.request.binding_hash for life in lives}) == 2
         # Another program of that name takes the place of both.
         await bus.prove(submission_id="s-3", program="pass", inputs={"limit": 51})

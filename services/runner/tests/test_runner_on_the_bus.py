@@ -195,10 +195,10 @@ async def test_an_approval_that_binds_anything_else_than_what_is_stored_does_not
 ) -> None:
     life = await bus.request(PAY)
     other = content_hash("other") if field.endswith("hash") else "other"
-    binding = life.request.binding.model_copy(update={field: other})
+    binding = life.program.binding.model_copy(update={field: other})
     binding_hash = content_hash(binding)
     request_id = approval_request_id(binding.submission_id, binding_hash)
-    forged = life.request.model_copy(
+    forged = life.program.model_copy(
         update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
     )
     try:
@@ -244,10 +244,10 @@ async def test_values_in_a_binding_that_nobody_submitted_do_not_run(
     bus: Bus, inputs: dict[str, Any] | None
 ) -> None:
     life = await bus.request(PAYING, inputs=FIVE)
-    binding = life.request.binding.model_copy(update={"inputs": inputs})
+    binding = life.program.binding.model_copy(update={"inputs": inputs})
     binding_hash = content_hash(binding)
     request_id = approval_request_id(binding.submission_id, binding_hash)
-    forged = life.request.model_copy(
+    forged = life.program.model_copy(
         update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
     )
     await bus.write(requested(forged))
@@ -260,10 +260,10 @@ async def test_values_that_are_swapped_after_the_approval_do_not_run(bus: Bus) -
     life = await bus.request(PAYING, inputs=FIVE)
     place, _ = await bus.submit(
         PAYING,
-        submission_id=life.request.binding.submission_id,
+        submission_id=life.program.binding.submission_id,
         inputs={"name": "mallory", "cents": 5},
     )
-    moved = life.request.model_copy(update={"program_sequence": place})
+    moved = life.program.model_copy(update={"program_sequence": place})
     moved = moved.model_copy(update={"request_id": life.request.request_id})
     approved = await bus.approve(life)
     with pytest.raises(StaleApproval, match="the submission is not the one that was approved"):
@@ -286,7 +286,7 @@ async def test_a_journal_with_other_values_than_were_approved_is_not_believed(
     bus: Bus, is_over: bool
 ) -> None:
     life = await bus.request(PAYING, inputs=FIVE)
-    request = life.request
+    request = life.program
     delivery = await bus.approve(life)
     with pytest.MonkeyPatch.context() as patch:
         # The runner is gone as soon as the approval is its own.

@@ -184,6 +184,7 @@ class SessionJudge:
         facts: Facts,
         now_us: int,
         halts: Halts = (),
+        *,
         known: Known | None = None,
     ) -> tuple[CallEntry | None, ToolGateAnswer | Unsettled]:
         """May this tool be called? Every denial has an entry; an allowed call has one when anybody counts it.

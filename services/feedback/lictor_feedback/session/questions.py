@@ -193,7 +193,7 @@ class SessionQuestions:
                 SessionOperation(
                     lambda session: session.names_for_check(request, known),
                     lambda session, facts, now_us: session.check(
-                        request, facts, now_us, _halts_of(begun, halts.result()), known
+                        request, facts, now_us, _halts_of(begun, halts.result()), known=known
                     ),
                 ),
                 halts,
