@@ -513,7 +513,7 @@ def test_a_service_that_can_not_work_is_no_reason_to_forget_a_result(
 def test_a_result_that_is_refused_for_good_is_reported_with_less(tmp_path: Path) -> None:
     class Strict(Guard):
         def _answer(self, ask: Ask | Pause) -> bytes | Silence:
-        assert isinstance(ask, Ask)
+            assert isinstance(ask, Ask)
             told = super()._answer(ask)
             if "result" in ask.subject and self.last("result")["resources"]:
                 no = {"ok": False, "reason": "malformed", "policy_id": "feedback.malformed-request"}
@@ -606,7 +606,7 @@ def test_a_report_that_is_too_large_still_counts(tmp_path: Path) -> None:
 
     class Small(Guard):
         def _answer(self, ask: Ask | Pause) -> bytes | Silence:
-        assert isinstance(ask, Ask)
+            assert isinstance(ask, Ask)
             if len(ask.body) > 1_000_000:
                 return Silence(reason="too large", too_large=True)
             return super()._answer(ask)
