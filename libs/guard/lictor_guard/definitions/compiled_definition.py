@@ -226,7 +226,7 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-def _share(spec: ParameterPatternSpec, definition: AgentDefinition) -> int:
+def matching_work(spec: ParameterPatternSpec, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
@@ -246,7 +246,7 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
         case RateLimitSpec():
             return RateLimit(spec)
         case ParameterPatternSpec():
-            return Parameters(spec, _share(spec, definition))
+            return Parameters(spec, matching_work(spec, definition))
         case TimeWindowSpec():
             return TimeWindow(spec)
         case PluginSpec():
