@@ -35,7 +35,7 @@ from lictor_bus.wire.redis_connection import connect_redis
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin
-from lictor_feedback.halt.mark import HaltMark
+from lictor_feedback.halt.read_position import ReadPosition
 from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
@@ -441,7 +441,7 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
     engine = sessions.Engine(
         SessionLog(client), SessionStore(redis, age), known.pinned_to, tell_doubt=tell_doubt
     )
-    watch = HaltWatch(client, HaltMark(redis, age, None, StateTags(b"", "feedback")))
+    watch = HaltWatch(client, ReadPosition(redis, age, None, StateTags(b"", "feedback")))
     return SessionQuestions(engine, known, no_standing, watch)
 
 

@@ -18,7 +18,7 @@ from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
 from lictor_feedback.halt.desk import HaltDesk
-from lictor_feedback.halt.mark import HaltMark
+from lictor_feedback.halt.read_position import ReadPosition
 from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.projectors import BELL, projectors
 from lictor_feedback.session.approvals import ApprovalReader, TrustedApprovers
@@ -123,7 +123,7 @@ async def make_engine(
         engine.doubt(message.data.decode("utf-8", "replace"))
 
     await client.subscribe_surely(subjects.SESSION_DOUBT, cb=on_doubt)
-    return engine, HaltWatch(client, HaltMark(redis, age, quick, runtime.tags()))
+    return engine, HaltWatch(client, ReadPosition(redis, age, quick, runtime.tags()))
 
 
 async def make_loops(

@@ -249,7 +249,7 @@ _Matching = ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec | OnlyAf
 """Policies that match the parameters of calls with patterns."""
 
 
-def _share(spec: _Matching, definition: AgentDefinition) -> int:
+def matching_work(spec: _Matching, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
@@ -285,15 +285,15 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
         case RateLimitSpec():
             return RateLimit(spec)
         case ParameterPatternSpec():
-            return Parameters(spec, _share(spec, definition))
+            return Parameters(spec, matching_work(spec, definition))
         case RequireApprovalSpec():
-            return RequireApproval(spec, _share(spec, definition))
+            return RequireApproval(spec, matching_work(spec, definition))
         case TimeWindowSpec():
             return TimeWindow(spec)
         case NeverAfterSpec():
-            return NeverAfter(spec, _share(spec, definition))
+            return NeverAfter(spec, matching_work(spec, definition))
         case OnlyAfterSpec():
-            return OnlyAfter(spec, _share(spec, definition))
+            return OnlyAfter(spec, matching_work(spec, definition))
         case TotalSpec():
             return Total(spec)
         case PluginSpec():

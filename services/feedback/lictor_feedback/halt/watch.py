@@ -3,12 +3,12 @@
 The logs are the truth: that of operators' orders, and that of the kill-switch. An instance folds both in memory, and
 believes what it folded only
 
-* while the mark in Redis says that nobody has stored an order since it looked (asked together with the session's facts,
-  so that it costs no round trip of its own), in the process of Redis in which that was found;
+* while the position in Redis says that nobody has stored an order since it looked (asked together with the session's
+  facts, so that it costs no round trip of its own), in the process of Redis in which that was found;
 * and for no longer than `LEASE_S` after it last began to read the logs, whatever Redis says.
 
-Whoever stores an order unsettles the mark before the order is answered, or waits until every lease has run out. So a
-call that is asked about after the answer is judged by the order, by whichever instance.
+Whoever stores an order unsettles the position before the order is answered, or waits until every lease has run out. So
+a call that is asked about after the answer is judged by the order, by whichever instance.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _ASK_WITHIN_S = 1.0
 _MARGIN_S = 0.5
 
 
-class Mark(Protocol):
+class SharedPosition(Protocol):
     """Says whether anybody stored an order since we looked."""
 
     @property
@@ -67,9 +67,9 @@ class _Reading:
 class HaltWatch:
     """What is halted, for one instance of the service; a loop that looks every second, beside the gates."""
 
-    def __init__(self, client: Client, mark: Mark) -> None:
+    def __init__(self, client: Client, shared: SharedPosition) -> None:
         self._client = client
-        self._mark = mark
+        self._shared = shared
         self._known: _Reading | None = None
         self._numbers = 0
         self._settled_at_age = -1
@@ -78,12 +78,12 @@ class HaltWatch:
 
     async def now(self) -> HaltsInForce:
         """Everything that halts sessions; an outage is raised, never taken for nothing."""
-        settled = await self._mark.load()
+        settled = await self._shared.load()
         known = self._known
         if (
             known is not None
             and settled == known.position
-            and self._settled_at_age == self._mark.age
+            and self._settled_at_age == self._shared.age
             and asyncio.get_running_loop().time() - known.began <= LEASE_S
         ):
             return known.halts
@@ -96,7 +96,7 @@ class HaltWatch:
     async def announce(self) -> None:
         """An order was stored: return when no instance allows a call any more without having read it."""
         try:
-            await self._mark.unsettle()
+            await self._shared.unsettle()
         except StoreAway as error:
             log.warning(
                 "halts: the store does not answer (%s); waiting until all have looked", error
@@ -104,12 +104,12 @@ class HaltWatch:
             await asyncio.sleep(LEASE_S + _MARGIN_S)
 
     async def _look(self) -> HaltsInForce:
-        age = self._mark.age
-        token = await self._mark.unsettle()
+        age = self._shared.age
+        token = await self._shared.unsettle()
         reading = await self._read()
-        await self._mark.settle(token, reading.position)
+        await self._shared.settle(token, reading.position)
         # Of another process of Redis than at the beginning, nothing is known.
-        self._settled_at_age = age if self._mark.age == age else -1
+        self._settled_at_age = age if self._shared.age == age else -1
         return reading.halts
 
     async def _read(self) -> _Reading:

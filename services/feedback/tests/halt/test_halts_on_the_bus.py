@@ -199,7 +199,7 @@ async def test_a_halt_holds_without_redis_after_it_was_emptied_and_over_restarts
 async def test_an_order_of_somebody_who_died_before_the_answer_is_found_and_completed(
     clean_infra, agents, start
 ):
-    """It stands in the log, nobody was told of it, and the mark in Redis says that there is nothing new."""
+    """It stands in the log, nobody was told of it, and the position in Redis says that there is nothing new."""
     async with start(clean_infra, agents) as asker:
         await asker.begin()
         assert (await asker.check("note", "c1"))["decision"] == "allow"
@@ -253,7 +253,7 @@ async def test_orders_survive_kills_between_order_and_answer(clean_infra, agents
         assert kinds == ["session_begun", *["session_halted", "session_resumed"] * 2]
 
 
-async def test_a_mark_that_was_forged_or_put_back_opens_no_gate(clean_infra, agents, start):
+async def test_a_position_that_was_forged_or_put_back_opens_no_gate(clean_infra, agents, start):
     async with start(clean_infra, agents, 2) as asker:
         await asker.begin()
         await asker.check("note", "c1")

@@ -17,7 +17,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_bus.wire.redis_connection import connect_redis
-from lictor_feedback.halt.mark import HaltMark
+from lictor_feedback.halt.read_position import ReadPosition
 from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
@@ -174,7 +174,7 @@ async def instances_on(endpoints, clock, running: AsyncExitStack, count=2) -> li
         running.push_async_callback(redis.aclose)
         quick = QuickRedis(endpoints.redis_url, age.met)
         running.callback(quick.close)
-        halts = HaltWatch(client, HaltMark(redis, age, quick, StateTags(b"", "feedback")))
+        halts = HaltWatch(client, ReadPosition(redis, age, quick, StateTags(b"", "feedback")))
         found.append(Instance(client, FailingStore(redis, age, quick), halts, found, clock))
     return found
 

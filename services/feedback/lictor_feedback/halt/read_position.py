@@ -1,8 +1,9 @@
-"""The mark in Redis by which a gate sees, in the round trip of its question, whether it knows every halt.
+"""The position in Redis by which a gate sees, in the round trip of its question, whether it knows every halt.
 
-It names how far the logs of halts had been read when somebody last looked (`settled`), or that everybody must look
-again. Whoever looks leaves a token of its own first, and settles only what its token still stands on: a reading that
-was overtaken settles nothing. So a mark that is gone, or that nobody made, costs a look at the logs and no more.
+It says how far the logs of halts had been read when somebody last looked (settled), or that everybody must look again.
+Whoever looks leaves a token of its own first, and settles the position only where its token still stands: a reading
+that was overtaken settles nothing. So a position that is gone, or that nobody settled, costs a look at the logs and no
+more.
 """
 
 import asyncio
@@ -20,14 +21,14 @@ from lictor_feedback.session.store import KEYS, STORE_TROUBLE, WITHIN_S, StoreAw
 _KEY = f"{KEYS}halts"
 _UNSETTLED = b"?"
 
-# KEYS: the mark. ARGV: the token it must stand at, then what it becomes.
+# KEYS: the position. ARGV: the token it must stand at, then what it becomes.
 _SETTLE = Script("""
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) end
 """)
 
 
-class HaltMark:
-    """The mark, which all instances share."""
+class ReadPosition:
+    """The position, which all instances share."""
 
     def __init__(
         self, redis: "Redis", age: ServerAge, quick: QuickRedis | None, tags: StateTags
@@ -51,7 +52,7 @@ class HaltMark:
         position, _, tag = stored.partition(b" ")
         if stored == self._settled(position):
             return position.decode()
-        self._tags.forged(f"the mark of halts is not as it was left: {tag[:40]!r}")
+        self._tags.forged(f"the position of halts is not as it was left: {tag[:40]!r}")
         return None
 
     async def unsettle(self) -> bytes:
