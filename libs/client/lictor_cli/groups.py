@@ -116,6 +116,7 @@ GROUPS = {
         {
             "lint": ("agent.lint", "find errors, and what is surely not meant"),
             "show": ("agent.show", "tell what a definition says, tool by tool"),
+            "analyze": ("agent.analyze", "prove what rules over sequences of calls can do"),
             "list": ("agent.list", "list the definitions that sessions can begin with"),
             "diff": ("agent.diff", "compare two definitions"),
             "publish": (

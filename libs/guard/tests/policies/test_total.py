@@ -204,3 +204,15 @@ def test_a_text_is_a_plain_number_or_none(text: str) -> None:
         return
     assert text.isascii()
     assert units >= 0
+
+
+def test_what_is_remembered_does_not_grow_with_the_calls() -> None:
+    play = session(limit="100000", window_s=86_400)
+    for _ in range(300):
+        assert pays(play, "1.5")
+        play.passing(400)
+    (spent,) = [fact for name, fact in play.whole.items() if name == "policy/pocket-money/spent"]
+    assert len(spent.marks) <= 130  # pyright: ignore[reportAttributeAccessIssue]
+    assert [name for name in play.stored if name.startswith("policy/")] == [
+        "policy/pocket-money/spent"
+    ]
