@@ -188,10 +188,10 @@ async def test_an_approval_that_binds_anything_else_than_what_is_stored_does_not
 ) -> None:
     life = await bus.request(PAY)
     other = content_hash("other") if field.endswith("hash") else "other"
-    binding = life.request.binding.model_copy(update={field: other})
+    binding = life.program.binding.model_copy(update={field: other})
     binding_hash = content_hash(binding)
     request_id = approval_request_id(binding.submission_id, binding_hash)
-    forged = life.request.model_copy(
+    forged = life.program.model_copy(
         update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
     )
     try:
