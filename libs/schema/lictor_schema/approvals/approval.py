@@ -84,12 +84,16 @@ class ApprovalState(StrEnum):
     @property
     def is_undecided(self) -> bool:
         """Whether people may decide, or must go on deciding."""
-        return self in (ApprovalState.REQUESTED, ApprovalState.ENDORSED, ApprovalState.DELEGATED)
+        return self in _UNDECIDED
 
     @property
     def is_final(self) -> bool:
         """Whether nothing follows."""
-        return not self.is_open and self not in (ApprovalState.EXECUTING, ApprovalState.CALLING)
+        return not self.is_open and self not in _IN_USE
+
+
+_UNDECIDED = (ApprovalState.REQUESTED, ApprovalState.ENDORSED, ApprovalState.DELEGATED)
+_IN_USE = (ApprovalState.EXECUTING, ApprovalState.CALLING)
 
 
 class ApprovalBinding(Model):
