@@ -74,7 +74,7 @@ async def test_the_example_does_what_a_person_says(
     assert lines[-1] == ends
 
 
-async def test_the_code_of_the_page_does_what_it_says(place: Installation, tmp_path: Path) -> None:
+async def test_the_code_of_the_page_does_what_it_says(place: Installation) -> None:
     page = (EXAMPLES.parent / "docs/how-to/ask-a-person.md").read_text()
     (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     said: list[str] = []
