@@ -245,16 +245,16 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-_Matching = ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec | OnlyAfterSpec
+MatchingSpec = ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec | OnlyAfterSpec
 """Policies that match the parameters of calls with patterns."""
 
 
-def matching_work(spec: _Matching, definition: AgentDefinition) -> int:
+def matching_work(spec: MatchingSpec, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
         for _, other, _ in policy_places(definition)
-        if isinstance(other, _Matching)
+        if isinstance(other, MatchingSpec)
         and any(overlap(one, two) for one in spec.tools for two in other.tools)
     ]
     return MAX_WORK_OF_CALL // len(sharing)

@@ -20,7 +20,11 @@ from datetime import time
 from decimal import Decimal
 from typing import Protocol
 
-from lictor_guard.definitions.compiled_definition import listed_tools, matching_work
+from lictor_guard.definitions.compiled_definition import (
+    MatchingSpec,
+    listed_tools,
+    matching_work,
+)
 from lictor_guard.definitions.lint import policy_places
 from lictor_guard.definitions.tool_names import overlap
 from lictor_guard.policies.rate_limit import EXACT
@@ -171,7 +175,7 @@ def _matches_more(
     before: AgentDefinition, old: PolicySpec, after: AgentDefinition, new: PolicySpec
 ) -> bool:
     """Policies that gate the same tool share the work of matching: without one, the others allow longer texts."""
-    if not isinstance(old, ParameterPatternSpec) or not isinstance(new, ParameterPatternSpec):
+    if not isinstance(old, MatchingSpec) or not isinstance(new, MatchingSpec):
         return False
     return matching_work(new, after) > matching_work(old, before)
 
