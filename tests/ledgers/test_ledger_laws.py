@@ -22,6 +22,7 @@ from approval_samples import request as approval_request
 from governing_bus import ENVELOPE
 
 from lictor_approval.decision_validity import requested
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.ledger import LEDGERS, Ledger, LedgerChange, Log, OutOfDate, WholeLedger
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions
@@ -34,13 +35,14 @@ from lictor_bus.wire.redis_connection import connect_redis
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin
+from lictor_feedback.halt.read_position import ReadPosition
+from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
 from lictor_feedback.session.server_age import ServerAge
 from lictor_feedback.session.store import SessionStore
 from lictor_guard.definitions.loading import read_definition
-from lictor_guard.session.asking import ReadApproval
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy_evaluator.decisions import receipts
 from lictor_runner.run_journal import JOURNALS
@@ -67,6 +69,7 @@ from lictor_schema.decisions.receipt import (
     ReceiptStatus,
 )
 from lictor_schema.seals.erasure import ErasureEntry
+from lictor_schema.sessions.halt import HaltEntry, HaltTarget
 from lictor_schema.sessions.session_questions import SessionBeginRequest, ToolResultReport
 from lictor_sealer.correction.desk import EPISODES
 from lictor_sealer.erasure import desk as erasures
@@ -275,6 +278,17 @@ def _erasure(number: int) -> ErasureEntry:
     )
 
 
+def _halt(number: int) -> HaltEntry:
+    return HaltEntry(
+        entry_id=_id(number),
+        kind="halted",
+        target=HaltTarget(scope="all"),
+        at_us=1,
+        by="ada",
+        reason="enough",
+    )
+
+
 def _run(number: int) -> RunTakenOver:
     return RunTakenOver(
         entry_id=_id(number),
@@ -420,9 +434,6 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
     async def no_standing(_: Any, __: int) -> None:
         return None
 
-    async def nobody_said(_: str) -> ReadApproval:
-        return ReadApproval(standing="waiting")
-
     age = ServerAge()
     redis = await connect_redis(world.endpoints.redis_url, on_connect=age.on_connect)
     running.push_async_callback(redis.aclose)
@@ -430,7 +441,8 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
     engine = sessions.Engine(
         SessionLog(client), SessionStore(redis, age), known.pinned_to, tell_doubt=tell_doubt
     )
-    return SessionQuestions(engine, known, no_standing, nobody_said)
+    watch = HaltWatch(client, ReadPosition(redis, age, None, StateTags(b"", "feedback")))
+    return SessionQuestions(engine, known, no_standing, watch)
 
 
 async def beginnings(world: World) -> int:
@@ -490,6 +502,7 @@ STORIES: dict[str, Callable[[World], Awaitable[int]]] = {
     "log of episodes": episodes,
     "decision": decisions,
     "kill-switch": switch,
+    "halts": everyone("halts", subjects.HALTS, _halt),
     "beginning of the session": beginnings,
     "session": results,
 }

@@ -10,12 +10,13 @@ Names are loaded on first use, so that importing the package costs nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.errors import LictorError, StopBlocked, ToolDenied
+    from lictor.errors import LictorError, StopBlocked, ToolAsked, ToolDenied
     from lictor.event_publishing import Published
     from lictor.governed_decision import ActionDenied, DecisionRefused, GovernedDecision
     from lictor.governor import Governor
     from lictor.governor_connection import connect
     from lictor.programs import Program
+    from lictor.run_results import RunReport
     from lictor.runtimes.adapter_capabilities import AdapterCapabilities
     from lictor.runtimes.langchain import GuardCallbackHandler
     from lictor.runtimes.python.async_guard import Guard
@@ -35,8 +36,10 @@ __all__ = [
     "LictorError",
     "Program",
     "Published",
+    "RunReport",
     "StopBlocked",
     "SyncGuard",
+    "ToolAsked",
     "ToolDenied",
     "__version__",
     "connect",
@@ -55,8 +58,10 @@ _HOME_OF = {
     "LictorError": "errors",
     "Program": "programs",
     "Published": "event_publishing",
+    "RunReport": "run_results",
     "StopBlocked": "errors",
     "SyncGuard": "runtimes.python.blocking_guard",
+    "ToolAsked": "errors",
     "ToolDenied": "errors",
     "connect": "governor_connection",
     "guard_sync": "runtimes.python.blocking_guard",

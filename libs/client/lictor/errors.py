@@ -5,7 +5,7 @@ from lictor.fast.errors import NoStateDirectory as NoStateDirectory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.fast.verdicts import StopVerdict, ToolVerdict
+    from lictor.fast.verdicts import StopVerdict, ToolApproval, ToolVerdict
     from lictor_schema.errors import FieldProblem
 
 
@@ -52,6 +52,17 @@ class ToolDenied(LictorError):
         super().__init__(verdict.text)
         self.tool = tool
         self.verdict = verdict
+
+
+class ToolAsked(ToolDenied):
+    """A tool may not be called yet: a person decides. The same call may be made once they have approved it.
+
+    Nobody waited, or nobody decided in time; the request stays on record. `approval` says which one it is.
+    """
+
+    def __init__(self, tool: str, verdict: "ToolVerdict", approval: "ToolApproval") -> None:
+        super().__init__(tool, verdict)
+        self.approval = approval
 
 
 class StopBlocked(LictorError):

@@ -26,7 +26,8 @@ from lictor.history.stored_decisions import AnyDecision, follow_decisions
 from lictor.history.stored_history import StoredHistory
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
-from lictor.runtimes.guarded_session import Guarding, OnFeedback
+from lictor.run_results import RUN_TIMEOUT_S, RunReport, result_of
+from lictor.runtimes.guarded_session import Guarding, OnAsk, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import Task
 from lictor_bus.gates.history import EPISODES, EVENTS
@@ -213,17 +214,20 @@ class Governor:
         session_id: str | None = None,
         call_id: str | None = None,
         resources: Sequence[Resource | Mapping[str, Any]] = (),
+        knows_ask: bool = False,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> ToolGateAnswer:
         """May this tool be called in a session that has begun? Results are to be reported too: see `guard`.
 
-        Never raises: no answer, or no usable one, is a denial.
+        Never raises: no answer, or no usable one, is a denial. With `knows_ask`, the answer to a call that a person
+        decides about is `ask`, which allows as little as `deny`.
         """
         fields = {
             "call_id": call_id or str(uuid.uuid4()),
             "tool": tool,
             "params": params,
             "resources": resources,
+            "knows_ask": knows_ask,
         }
         return await self._ask_about(
             "tool", ToolGateRequest, ToolGateAnswer, task_id, session_id, fields, timeout_s
@@ -242,6 +246,8 @@ class Governor:
         deadline_at: datetime | None = None,
         stop_on_silence: Literal["block", "allow"] | None = None,
         on_feedback: OnFeedback | None = None,
+        on_ask: OnAsk | None = None,
+        apply_edits: bool = False,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> Guard:
         """Guard a session of an agent in this process: `async with governor.guard("s-1", definition="coder") as guard`.
@@ -251,6 +257,9 @@ class Governor:
         asks. Relative paths of calls start at `cwd`, by default at the workspace: give it where your tools open
         them from elsewhere.
         `stop_on_silence` is what no answer to a stop means, instead of what the definition says.
+        `on_ask` hears how a request to people stands, with the verdict on its call, whenever that has changed.
+        With `apply_edits`, a call that a person approved with other parameters is made with these, judged anew;
+        without, the agent reads them.
         """
         operations = SessionOperations(
             runtime=self.identity.runtime,
@@ -268,6 +277,8 @@ class Governor:
             Guarding(operations, unsent_here(operations.runtime, session_id)),
             deadline_at=None if deadline_at is None else deadline_at.isoformat(),
             on_feedback=on_feedback,
+            on_ask=on_ask,
+            apply_edits=apply_edits,
         )
 
     async def may_report(
@@ -390,6 +401,7 @@ class Governor:
                 source_name=program.name,
                 target=program.target,
                 program=program.source,
+                inputs=program.written_inputs(),
                 layer_hash=program.layer_hash,
                 timeout_ms=program.timeout_ms,
             )
@@ -408,6 +420,16 @@ class Governor:
     ) -> ApprovalEntry:
         """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
         return await approval_of(self._history, proved, timeout_s)
+
+    async def result(
+        self, request: ApprovalEntry | str, *, timeout_s: float = RUN_TIMEOUT_S
+    ) -> RunReport:
+        """What became of the run by a request, once it has ended: `request` is an entry about it, or its id.
+
+        Raises NotRun for a request by which nothing runs, NotInTime for one that has not run by then.
+        """
+        request_id = request if isinstance(request, str) else request.request_id
+        return await result_of(self._history, request_id, timeout_s)
 
     async def call_decision(
         self, request_id: str, timeout_s: float = APPROVAL_TIMEOUT_S

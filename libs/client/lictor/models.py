@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SessionStanding,
         StateChange,
         StopVerdict,
+        ToolApproval,
         ToolVerdict,
     )
     from lictor_schema.approvals.approval import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         ApprovalState,
     )
     from lictor_schema.approvals.call_approval import CallApprovalRequest, CallBinding
+    from lictor_schema.approvals.run import RunOutcome, RunReason
     from lictor_schema.contracts.action import (
         Authorization,
         ExecutionPlan,
@@ -139,6 +141,7 @@ if TYPE_CHECKING:
         ReportGateRequest,
     )
     from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+    from lictor_schema.proofs.inputs import InputParameter
     from lictor_schema.proofs.proof import (
         GuaranteePossibility,
         GuaranteeResult,
@@ -223,6 +226,7 @@ __all__ = [
     "GuaranteeResult",
     "GuaranteeStanding",
     "GuardDecision",
+    "InputParameter",
     "MarkKind",
     "MatchedRule",
     "OperatorContext",
@@ -255,6 +259,8 @@ __all__ = [
     "RetriesSeen",
     "RetryPolicy",
     "RollbackPlan",
+    "RunOutcome",
+    "RunReason",
     "RungTaken",
     "SafeActionContract",
     "SessionStanding",
@@ -290,6 +296,7 @@ __all__ = [
     "TaskStatus",
     "TaskStatusChanged",
     "TaskStatusChangedPayload",
+    "ToolApproval",
     "ToolGateAnswer",
     "ToolGateRequest",
     "ToolVerdict",
@@ -302,10 +309,11 @@ __all__ = [
 
 _NAMES_IN = {
     "lictor.fast.verdicts": (
-        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolVerdict"
+        "Advice DenialReason ReportVerdict SessionStanding StateChange StopVerdict ToolApproval ToolVerdict"
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
     "lictor_schema.approvals.call_approval": "CallApprovalRequest CallBinding",
+    "lictor_schema.approvals.run": "RunOutcome RunReason",
     "lictor_schema.contracts.decision_log": "ContractReason ContractViolation RetriesSeen RungTaken",
     "lictor_schema.contracts.decision_questions": (
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "
@@ -350,6 +358,7 @@ _NAMES_IN = {
     ),
     "lictor_schema.gates.gate": "DispatchGateRequest GateAnswer GateRequest ReportGateRequest",
     "lictor_schema.proofs.coverage": "CoverageReport CoverageStatus DomainCoverage",
+    "lictor_schema.proofs.inputs": "InputParameter",
     "lictor_schema.proofs.proof": (
         "GuaranteePossibility GuaranteeResult GuaranteeStanding ProofAnalysis ProofReason "
         "ProofRehearsal ProofResult ProofTimings ProofVerdict"

@@ -23,6 +23,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     FeedbackRequest,
     ResetRequest,
     RestoreRequest,
@@ -99,6 +100,10 @@ class StandIn:
         self.refused: set[str] = set()
         self.denied: set[str] = set()
         """Tools that are denied."""
+        self.asks: dict[str, str] = {}
+        """Tools that people decide about, and how the request about their calls stands."""
+        self.edited: dict[str, Any] | None = None
+        """The parameters that a person wants instead."""
         self.advice = ""
         self.stops: list[bool] = []
         """Whether the next stops are allowed; all are when there are none left."""
@@ -143,6 +148,8 @@ class StandIn:
             record = {"record_id": str(uuid.uuid4())}
             if request.refused is not None:
                 return {**said, "decision": "deny", **record, **request.refused.model_dump()}
+            if request.tool in self.asks and request.params != self.edited:
+                return {**said, **self._by_people(request)}
             if request.tool not in self.denied:
                 return {**said, "decision": "allow", "policy_id": "test"}
             no = {"policy_id": "test.no", "reason": "not this one", "remedy": "take another"}
@@ -167,8 +174,32 @@ class StandIn:
             said["text"] = self.advice
         return said
 
+    def _by_people(self, request: ToolGateRequest) -> dict[str, Any]:
+        """As the feedback service answers: only whoever knows `ask` is answered so."""
+        standing = self.asks[request.tool]
+        approval: dict[str, Any] = {
+            "request_id": REQUEST,
+            "standing": standing,
+            "expires_at": "2030-01-01T00:00:00.000Z",
+        }
+        if standing == "approved":
+            return {"decision": "allow", "policy_id": "test", "approval": approval}
+        remedy = {"remedy": "call it again when it is approved", "policy_id": "test.people"}
+        if standing == "waiting" and request.knows_ask:
+            return {"decision": "ask", **remedy, "approval": approval, "retry_after_ms": 50}
+        if standing == "rejected":
+            approval["guidance"] = "not on a Friday"
+        if standing == "edited":
+            approval["params"] = self.edited
+        denial = {**remedy, "reason": approval.get("guidance", "a person decides")}
+        record = {"record_id": str(uuid.uuid4()), "denials": [denial]}
+        return {"decision": "deny", **denial, **record, "approval": approval}
 
+
+REQUEST = "4e0cfb1e-6d8e-5d4c-9a59-0a6f3a1b2c3d"
+"""The request that people decide about."""
 QUESTIONS: dict[str, type[GateRequest]] = {
+    "cancel": CancelApprovalRequest,
     "tool": ToolGateRequest,
     "stop": StopGateRequest,
     "begin": SessionBeginRequest,

@@ -13,6 +13,7 @@ from lictor.fast.verdicts import (
     SessionStanding,
     StateChange,
     StopVerdict,
+    ToolApproval,
     ToolVerdict,
     beyond_agent,
     with_remedy,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SAME_VERSION = "make sure that the services and this client have the same version"
+_STANDINGS = ("waiting", "approved", "rejected", "expired", "cancelled", "stale", "edited")
 _STOP_STATUSES = ("complete", "incomplete", "bypassed", "unchecked")
 
 
@@ -70,10 +72,17 @@ def read_check(tool: str, request_id: str, answer: Answer) -> ToolVerdict:
         denials = tuple(_reason(each) for each in _items(content, "denials"))
         decision = content.get("decision")
         record_id, definition_hash = _text(content, "record_id"), _text(content, "definition_hash")
+        approval = _approval(content)
         if decision == "allow":
             if denials:
                 raise Unusable("it allows the call and gives reasons against it")
-            return ToolVerdict(allowed=True, text="", definition_hash=definition_hash)
+            if approval is not None and approval.standing not in ("approved", "edited"):
+                raise Unusable(f"it allows the call by a request that is {approval.standing}")
+            return ToolVerdict(
+                allowed=True, text="", definition_hash=definition_hash, approval=approval
+            )
+        if decision == "ask":
+            return _asked(content, denials, approval, definition_hash)
         if not denials:
             denials = (_reason(content),)
     except Unusable as error:
@@ -82,7 +91,7 @@ def read_check(tool: str, request_id: str, answer: Answer) -> ToolVerdict:
             f"nobody could judge this call of {tool}: {_unusable(error)}",
             beyond_agent(_SAME_VERSION),
         )
-    return _denied(denials, record_id, definition_hash)
+    return _denied(denials, record_id, definition_hash, approval)
 
 
 def read_standing(request_id: str, answer: Answer) -> SessionStanding:
@@ -212,15 +221,72 @@ def _denied(
     denials: "tuple[DenialReason, ...]",
     record_id: "str | None" = None,
     definition_hash: "str | None" = None,
+    approval: "ToolApproval | None" = None,
 ) -> ToolVerdict:
+    told = [with_remedy(f"{each.reason} [{each.policy_id}]", each.remedy) for each in denials]
+    if approval is not None and approval.params is not None:
+        proposal = jsontext.write(approval.params).decode()
+        told.append(f"A person would let this call be made with these parameters: {proposal}")
     return ToolVerdict(
         allowed=False,
-        text="\n".join(
-            with_remedy(f"{each.reason} [{each.policy_id}]", each.remedy) for each in denials
-        ),
+        text="\n".join(told),
         denials=denials,
         record_id=record_id,
         definition_hash=definition_hash,
+        approval=approval,
+    )
+
+
+def _asked(
+    content: "dict[str, Any]",
+    denials: "tuple[DenialReason, ...]",
+    approval: "ToolApproval | None",
+    definition_hash: "str | None",
+) -> ToolVerdict:
+    """A call that waits for a person: nothing stands against it, and nothing allows it."""
+    if approval is None or approval.standing != "waiting":
+        raise Unusable("it asks people and does not say by which request")
+    if denials:
+        raise Unusable("it asks people and gives reasons against the call")
+    retry_after_ms = content.get("retry_after_ms")
+    if retry_after_ms is not None and not _is_count(retry_after_ms):
+        raise Unusable("retry_after_ms is not a whole number")
+    reason = _text(content, "reason") or ""
+    if approval.request_id not in reason:
+        reason = f"Request {approval.request_id} is waiting for a person: {reason}"
+    remedy = _text(content, "remedy") or "call the tool again when it is approved"
+    return ToolVerdict(
+        allowed=False,
+        text=with_remedy(reason, remedy),
+        definition_hash=definition_hash,
+        asked=True,
+        approval=approval,
+        retry_after_ms=retry_after_ms,
+    )
+
+
+def _approval(content: "dict[str, Any]") -> "ToolApproval | None":
+    """The request that an answer tells of; Unusable for one that is told of in part, or as nobody knows it."""
+    told: Any = content.get("approval")
+    if told is None:
+        return None
+    if not isinstance(told, dict):
+        raise Unusable("approval is not an object")
+    fields: dict[str, Any] = told  # pyright: ignore[reportUnknownVariableType]
+    request_id, standing = _text(fields, "request_id"), _text(fields, "standing")
+    expires_at = _text(fields, "expires_at")
+    params: Any = fields.get("params")
+    if not request_id or not expires_at or standing not in _STANDINGS:
+        raise Unusable("it does not tell which request waits for people, or how that stands")
+    if (params is not None) != (standing == "edited") or not isinstance(params, dict | None):
+        raise Unusable("other parameters are told exactly where a person wants them")
+    return ToolApproval(
+        request_id=request_id,
+        standing=standing,
+        expires_at=expires_at,
+        guidance=_text(fields, "guidance"),
+        decided_by=_texts(fields, "decided_by"),
+        params=params,  # pyright: ignore[reportUnknownArgumentType]
     )
 
 
@@ -274,6 +340,10 @@ def _text(content: "dict[str, Any]", name: str) -> "str | None":
     if value is not None and not isinstance(value, str):
         raise Unusable(f"{name} is not text")
     return value
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _texts(content: "dict[str, Any]", name: str) -> "tuple[str, ...]":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from lictor.fast.session_operations import Operation
+    from lictor.fast.session_operations import Operation, Waiting
     from lictor.fast.verdicts import StopVerdict, ToolVerdict
 
 RUNTIME = "claude-code"
@@ -108,9 +108,13 @@ def keep_first(event: HookEvent, unsent: Unsent) -> "KeptResult | None":
 
 
 def reply(
-    event: HookEvent, session: SessionOperations, unsent: Unsent, kept: "KeptResult | None"
-) -> "Operation[HookReply]":
-    """What to answer to an event, of which `kept` was kept first."""
+    event: HookEvent,
+    session: SessionOperations,
+    unsent: Unsent,
+    kept: "KeptResult | None",
+    ask_s: float = 0.0,
+) -> "Waiting[HookReply]":
+    """What to answer to an event, of which `kept` was kept first. A call waits `ask_s` for a person, if one decides."""
     if event.name in _BEGINNINGS:
         return (yield from _begins(event, session, unsent))
     handler = _HANDLERS.get(event.name)
@@ -118,6 +122,8 @@ def reply(
         but = frozenset(() if kept is None else (kept.name,))
         obstacle = yield from send_waiting(session, unsent, but=but, need_room=True)
         # A result waits behind the others: a check that was made before an edit must not be counted after it.
+        if obstacle is None and handler is _pre_tool_use:
+            return (yield from _pre_tool_use(event, session, kept, ask_s))
         if obstacle is None:
             return (yield from handler(event, session, kept))
         if handler is _stop:
@@ -153,10 +159,18 @@ def unjudged(
 
 
 def _pre_tool_use(
-    event: HookEvent, session: SessionOperations, _: "KeptResult | None"
-) -> "Operation[HookReply]":
+    event: HookEvent, session: SessionOperations, _: "KeptResult | None", ask_s: float = 0.0
+) -> "Waiting[HookReply]":
     call = _call(event)
-    verdict = yield from session.check(*call, cwd=event.text("cwd"))
+
+    def check() -> "Operation[ToolVerdict]":
+        return session.check(*call, cwd=event.text("cwd"))
+
+    verdict = yield from check()
+    if verdict.asked and ask_s > 0:
+        from lictor.fast.call_wait import Patience, waited
+
+        verdict = yield from waited(verdict, check, session.runtime, Patience(seconds=ask_s))
     if verdict.allowed:
         return HookReply(output={})
     return (yield from _denied(session, call[0], verdict))
@@ -268,7 +282,7 @@ def _stop_reply(event: HookEvent, verdict: "StopVerdict") -> HookReply:
     return HookReply(output={})
 
 
-_HANDLERS: "dict[str, Callable[[HookEvent, SessionOperations, KeptResult | None], Operation[HookReply]]]" = {
+_HANDLERS: "dict[str, Callable[[HookEvent, SessionOperations, KeptResult | None], Waiting[HookReply]]]" = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use,

@@ -12,10 +12,13 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from lictor.fast.answer_reader import Silence
     from lictor.fast.claude_events import HookEvent, HookReply
+    from lictor.fast.hints import Hints
     from lictor.fast.nats_wire import Connection
+    from lictor.fast.session_operations import Pause
     from lictor.fast.unsent_results import KeptResult
 else:
     # What is behind `signal`, which imports enum.
@@ -25,6 +28,8 @@ BLOCK = 2
 TIMEOUT_S = 5.0
 # Below the time after which Claude Code gives the hook up, as `lictor hook install` sets it, and lets the call go on.
 MAX_TIMEOUT_S = 25.0
+ASK_S = 3.0
+"""How long a call waits for a person, unless LICTOR_HOOK_ASK_S says another time."""
 MAX_INPUT = 32 * 1024 * 1024
 _CHUNK = 1024 * 1024
 # Some calls can't be interrupted (a name server, a file system that hangs): so long after the time was up, the process
@@ -32,10 +37,10 @@ _CHUNK = 1024 * 1024
 _GRACE_S = 1.0
 _ENDS = (_signal.SIGALRM, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGINT)
 _STOPS = ("Stop", "SubagentStop")
-_OPTIONS = ("--definition", "--event", "--url", "--endpoints")
+_OPTIONS = ("--definition", "--event", "--url", "--endpoints", "--ask-s")
 _USAGE = (
-    "usage: lictor hook [--definition NAME] [--event NAME] [--url URL | --endpoints FILE] < event.json"
-    " (see `lictor hook --help`)"
+    "usage: lictor hook [--definition NAME] [--event NAME] [--url URL | --endpoints FILE] [--ask-s SECONDS]"
+    " < event.json (see `lictor hook --help`)"
 )
 _STOPS_UNJUDGED = (
     b'{"systemMessage":"Lictor could not judge this stop, and lets it pass: see stderr"}\n'
@@ -57,6 +62,13 @@ class _Known:
         self.kept: KeptResult | None = None
         self.telling = _thread.allocate_lock()
         """Held by whoever answers: there is one answer."""
+        self.limit = 0.0
+        """When the answer is due, on the monotonic clock."""
+
+    def allow_more(self, seconds: float) -> None:
+        """The answer is due so much later, because a person is waited for."""
+        self.limit += seconds
+        _signal.setitimer(_signal.ITIMER_REAL, max(self.limit - time.monotonic(), 0.001))
 
     @property
     def unheard(self) -> int:
@@ -113,7 +125,7 @@ def _answer(arguments: "Sequence[str]", known: _Known) -> "HookReply":
 
             stops = event is not None and event.name in _STOPS
             return known.unjudged(_USAGE) if stops else HookReply(output=None, error=_USAGE)
-        return _judge(event, known.kept, options, time.monotonic() + timeout_s * 0.9)
+        return _judge(event, known, options, timeout_s)
     except TimeUp as error:
         return known.unjudged(str(error))
     except Exception as error:  # noqa: BLE001 -- whatever it was, it has to be answered
@@ -149,15 +161,35 @@ def _is_for(expected: str, name: str) -> bool:
 
 
 def _judge(
-    event: "HookEvent", kept: "KeptResult | None", options: "Mapping[str, str]", until: float
+    event: "HookEvent", known: _Known, options: "Mapping[str, str]", timeout_s: float
 ) -> "HookReply":
     from lictor.fast.claude_events import reply, session_of, unsent_of, workspace_root
     from lictor.fast.nats_wire import run
 
     here = os.getcwd()  # noqa: PTH109 -- pathlib costs more than this process may take
     session = session_of(event, os.environ, here, options.get("--definition"))
+    until = time.monotonic() + timeout_s * 0.9
+    ask_s = _ask_s(os.environ, options, timeout_s)
     with _connection(options, workspace_root(event, os.environ, here), until) as connection:
-        return run(reply(event, session, unsent_of(event, os.environ), kept), connection)
+        answer = reply(event, session, unsent_of(event, os.environ), known.kept, ask_s)
+        return run(answer, connection, _pausing(connection, known, ask_s))
+
+
+def _pausing(
+    connection: "Connection", known: _Known, ask_s: float
+) -> "Callable[[Pause], bytes | Silence]":
+    """Waits for a person. Only who does gets the time for it: all else is due as ever."""
+    hints: list[Hints] = []
+
+    def pause(wanted: "Pause") -> bytes:
+        if not hints:
+            hints.append(connection.listening())
+            known.allow_more(ask_s)
+            connection.allow_more(ask_s)
+        hints[0].heard(wanted.heard_on, wanted.seconds)
+        return b""
+
+    return pause
 
 
 def _connection(options: "Mapping[str, str]", root: str, until: float) -> "Connection":
@@ -238,12 +270,38 @@ def _timeout_s(environment: "Mapping[str, str]") -> float:
     return min(wanted, MAX_TIMEOUT_S) if wanted > 0 else TIMEOUT_S
 
 
+def _ask_s(
+    environment: "Mapping[str, str]", options: "Mapping[str, str]", timeout_s: float
+) -> float:
+    """How long to wait for a person: as long as the command allows, because the settings give it that much longer.
+
+    What the environment says may only be within that: past its own limit, Claude Code lets the call go on.
+    """
+    granted = _seconds(options.get("--ask-s"), 0.0)
+    wanted = _seconds(environment.get("LICTOR_HOOK_ASK_S"), max(ASK_S, granted))
+    return min(wanted, MAX_TIMEOUT_S - timeout_s + granted)
+
+
+def _seconds(text: "str | None", default: float) -> float:
+    try:
+        found = default if text is None else float(text)
+    except ValueError:
+        return default
+    return found if 0 <= found < float("inf") else default
+
+
 def _end_in_time(seconds: float, known: _Known) -> None:
     """Raise in this thread when the time is up; end the process from beside it when even that is not heard."""
 
+    begun = time.monotonic()
+    known.limit = begun + seconds
+
+    def too_late() -> str:
+        return f"there was no answer within {known.limit - begun:g} s"
+
     def on_signal(number: int, _frame: object) -> None:
         if number == _signal.SIGALRM:
-            raise TimeUp(f"there was no answer within {seconds:g} s")
+            raise TimeUp(too_late())
         raise TimeUp(f"the hook was ended by signal {int(number)}")
 
     for number in _ENDS:
@@ -253,8 +311,9 @@ def _end_in_time(seconds: float, known: _Known) -> None:
     def watch() -> None:
         # Signals are for the thread that works: a call that waits there must be interrupted by them.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _ENDS)
-        time.sleep(seconds + _GRACE_S)
-        _end_now(known, f"there was no answer within {seconds:g} s")
+        while (left := known.limit + _GRACE_S - time.monotonic()) > 0:
+            time.sleep(left)
+        _end_now(known, too_late())
 
     _thread.start_new_thread(watch, ())
 

@@ -10,14 +10,15 @@ import time
 from lictor.fast import jsontext
 from lictor.fast.answer_reader import Silence
 from lictor.fast.broker_address import Address, addresses
-from lictor.fast.session_operations import token, unique_id
+from lictor.fast.session_operations import Ask, token, unique_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from lictor.fast.session_operations import Ask
+    from lictor.fast.hints import Hints
+    from lictor.fast.session_operations import Pause, Waiting
 
     T = TypeVar("T")
 
@@ -25,6 +26,10 @@ MAX_PAYLOAD = 1024 * 1024
 _MOST_LINE = 1024 * 1024
 _READ = 64 * 1024
 AWAY = "see that the broker and the services run (`lictor doctor`), and try again"
+
+
+NOT_WAITING = Silence(reason="nobody waits here")
+"""The answer to a pause where there is no waiting."""
 
 
 def refused(subject: str) -> Silence:
@@ -89,6 +94,16 @@ class Connection:
         except (Broken, OSError, ValueError) as error:
             self.close()
             return Silence(reason=_told(error), remedy=AWAY)
+
+    def allow_more(self, seconds: float) -> None:
+        """Questions may end so much later."""
+        self._until += seconds
+
+    def listening(self) -> "Hints":
+        """A connection to the same place that only listens; it is made when it is first needed."""
+        from lictor.fast.hints import Hints
+
+        return Hints(self._where, name=self._name)
 
     def close(self) -> None:
         """Give the connection up."""
@@ -243,12 +258,20 @@ class Nobody(Connection):
         return Silence(reason=self._reason, remedy=AWAY)
 
 
-def run(operation: "Generator[Ask, bytes | Silence, T]", connection: Connection) -> "T":
-    """Drive an operation over a connection to its verdict."""
+def run(
+    operation: "Waiting[T]",
+    connection: Connection,
+    pause: "Callable[[Pause], bytes | Silence] | None" = None,
+) -> "T":
+    """Drive an operation over a connection to its verdict; without `pause`, it does not wait for anybody."""
     try:
-        ask = next(operation)
+        step = next(operation)
         while True:
-            ask = operation.send(connection.request(ask.subject, ask.body, ask.timeout_s))
+            if isinstance(step, Ask):
+                answer = connection.request(step.subject, step.body, step.timeout_s)
+            else:
+                answer = NOT_WAITING if pause is None else pause(step)
+            step = operation.send(answer)
     except StopIteration as done:
         return done.value
 

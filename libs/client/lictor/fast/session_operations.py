@@ -66,8 +66,20 @@ class HandedOver(Value):
     """The files to look at before a stop, where somebody else has looked at them."""
 
 
+class Pause(Value):
+    """Somebody else decides: go on after so long, or as soon as something is heard that may tell of it."""
+
+    seconds: float
+    heard_on: str
+    """The subject on which the broker repeats what is stored about the request: a hint, and nothing more."""
+    verdict: ToolVerdict
+    """What is waited for."""
+
+
 if TYPE_CHECKING:
     Operation = Generator[Ask, Answer, T]
+    Waiting = Generator[Ask | Pause, Answer, T]
+    """An operation that may pause. Who answers a pause with Silence can't wait: then it is over."""
 
 
 class Unaskable(Exception):
@@ -150,6 +162,7 @@ class SessionOperations:
             tool=tool,
             params=params,
             resources=self._resources(standing, tool, params, cwd, resources),
+            knows_ask=True,
         )
         request_id, answer = yield from asked
         verdict = read_check(tool, request_id, answer)
@@ -305,6 +318,11 @@ class SessionOperations:
         if on_silence is None:
             on_silence = (yield from self.show()).stop_on_silence
         return read_stop(on_silence, "", Silence(reason=problem, remedy=""))
+
+    def cancel(self, approval_request: str, why: str) -> "Operation[ReportVerdict]":
+        """The agent does not want to make a call any more that waits for a person."""
+        told = {"approval_request": approval_request, "why": clip(why) or "it gave no reason"}
+        return read_recorded(*(yield from self._ask("session.cancel", **told)))
 
     def usage(self, report_id: str, usage: "Mapping[str, Any]") -> "Operation[ReportVerdict]":
         """Tokens or money used, reported apart from a call."""
@@ -497,6 +515,11 @@ def rfc3339(now_ns: int) -> str:
 def question_subject(operation: str, runtime: str) -> str:
     """Where a runtime asks `gate.tool`, `session.begin`, …, as `lictor_bus.names.subjects` spells it."""
     return f"lictor.{operation}.{token(runtime)}"
+
+
+def approval_hints(runtime: str, request_id: str) -> str:
+    """Where the broker repeats what it stores about an approval request, as `lictor_bus.gates.history` spells it."""
+    return f"lictor.stored.appr.{token(runtime)}.*.{token(request_id)}"
 
 
 def token(raw_id: str) -> str:

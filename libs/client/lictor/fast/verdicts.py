@@ -38,6 +38,20 @@ class DenialReason(Value):
     remedy: str
 
 
+class ToolApproval(Value):
+    """How the request to people about a call stands, as the gate told it."""
+
+    request_id: str
+    standing: str
+    """`waiting`, `approved`, `rejected`, `expired`, `cancelled`, `stale` or `edited`."""
+    expires_at: str
+    guidance: "str | None" = None
+    """What whoever decided tells the agent."""
+    decided_by: "tuple[str, ...]" = ()
+    params: "Mapping[str, Any] | None" = None
+    """Other parameters, which a person approved instead; exactly in standing `edited`."""
+
+
 class Advice(Value):
     """What the agent should hear; empty when there is nothing, or nobody answered."""
 
@@ -48,7 +62,10 @@ class Advice(Value):
 
 
 class ToolVerdict(Value):
-    """Whether a tool may be called; `text` tells the agent every reason against it and what would help."""
+    """Whether a tool may be called; `text` tells the agent every reason against it and what would help.
+
+    Only `allowed` allows. A call that is `asked` about waits for a person.
+    """
 
     allowed: bool
     text: str
@@ -57,11 +74,17 @@ class ToolVerdict(Value):
     definition_hash: "str | None" = None
     advice: Advice = Advice()
     """What the agent should hear beside a denial: a call that is denied has ended, and counts like any other."""
+    asked: bool = False
+    """Whether a person decides: it is not allowed, and not denied either. The same call may be asked about again."""
+    approval: "ToolApproval | None" = None
+    """The request to people about this call, where there is one; always where `asked`."""
+    retry_after_ms: "int | None" = None
+    """When to ask again at the earliest."""
 
     @property
     def recorded(self) -> bool:
         """Whether the denial stands in the session's log."""
-        return not self.allowed and self.record_id is not None
+        return not self.allowed and not self.asked and self.record_id is not None
 
 
 class SessionStanding(Value):

@@ -12,6 +12,8 @@ class AdapterCapabilities(Value):
     """Advice reaches the agent after its calls, and with denials."""
     task_completion: bool = True
     """A stop is asked about, and a blocked one sends the agent back to work."""
+    approvals: bool = True
+    """A call that a person decides about tells its request, and is made once when it is approved."""
     structured_output: bool = True
     """An output that is handed over before the stop is answered with what it lacks."""
 

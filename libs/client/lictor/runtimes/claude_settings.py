@@ -39,13 +39,13 @@ def hook_command(
     return shlex.join([*words, *(str(word) for pair in options if pair[1] for word in pair)])
 
 
-def installed(settings: dict[str, Any], command: str) -> dict[str, Any]:
-    """The settings with our hook at every event, once."""
+def installed(settings: dict[str, Any], command: str, *, ask_s: int = 0) -> dict[str, Any]:
+    """The settings with our hook at every event, once; a call may wait `ask_s` longer, for a person who decides."""
     changed = copy.deepcopy(settings)
     hooks = _object(changed.setdefault("hooks", {}), "hooks")
     for event in EVENTS:
         groups = _groups(hooks.setdefault(event, []), event)
-        ours = {"type": "command", "command": _for_event(command, event), "timeout": TIMEOUT_S}
+        ours = _hook(command, event, ask_s)
         if not _replaced(groups, event, ours):
             matcher = {"matcher": _EVERY_TOOL} if event in _OF_TOOLS else {}
             groups.append({**matcher, "hooks": [ours]})
@@ -67,6 +67,14 @@ def uninstalled(settings: dict[str, Any]) -> dict[str, Any]:
     if settings["hooks"] and not hooks:
         del changed["hooks"]
     return changed
+
+
+def _hook(command: str, event: str, ask_s: int) -> dict[str, Any]:
+    if event != "PreToolUse" or not ask_s:
+        return {"type": "command", "command": _for_event(command, event), "timeout": TIMEOUT_S}
+    # The hook believes this and nothing else that Claude Code waits longer for it.
+    waiting = _for_event(f"{command} --ask-s {ask_s}", event)
+    return {"type": "command", "command": waiting, "timeout": TIMEOUT_S + ask_s}
 
 
 def _for_event(command: str, event: str) -> str:

@@ -33,15 +33,18 @@ from lictor.fast.verdicts import (
     SessionStanding,
     StateChange,
     StopVerdict,
+    ToolApproval,
     ToolVerdict,
     beyond_agent,
 )
 
 if TYPE_CHECKING:
-    from lictor.fast.session_operations import Operation
+    from lictor.fast.call_wait import Patience
+    from lictor.fast.session_operations import Operation, Waiting
 
 log = logging.getLogger("lictor.client")
 OnFeedback = Callable[[Advice], None]
+OnAsk = Callable[[ToolVerdict], None]
 Looked = dict[str, Any]
 """A file that somebody else has looked at, in its JSON form."""
 # Markup in what a provider says is escaped, so only blocks begin like this.
@@ -137,9 +140,28 @@ class Guarding:
         return standing
 
     def check(
-        self, call_id: str, tool: str, params: Any, *, resources: list[Looked] | None = None
+        self,
+        call_id: str,
+        tool: str,
+        params: Any,
+        *,
+        resources: list[Looked] | None = None,
+        patience: "Patience | None" = None,
+    ) -> "Waiting[ToolVerdict]":
+        """May this tool be called? With `patience`, what a person has to decide is waited for."""
+        verdict = yield from self._judge(call_id, tool, params, resources)
+        if patience is None or not verdict.asked:
+            return verdict
+        from lictor.fast.call_wait import waited
+
+        def again() -> "Operation[ToolVerdict]":
+            return self._judge(call_id, tool, params, resources)
+
+        return (yield from waited(verdict, again, self._operations.runtime, patience))
+
+    def _judge(
+        self, call_id: str, tool: str, params: Any, resources: list[Looked] | None
     ) -> "Operation[ToolVerdict]":
-        """May this tool be called?"""
         obstacle = yield from self._settle()
         if obstacle is not None:
             own = deny(
@@ -176,6 +198,10 @@ class Guarding:
         if not recorded.ok:
             return Advice(answered=recorded.answered)
         return self._hear((yield from self._operations.collect(call.call_id, recorded.look_at)))
+
+    def cancel_approval(self, request_id: str, why: str) -> "Operation[ReportVerdict]":
+        """The agent does not want to make a call any more that waits for a person."""
+        return (yield from self._operations.cancel(request_id, why))
 
     def output(self, output: HandedOver) -> "Operation[Advice]":
         """The agent hands over its output; what it should hear, with what is missing."""
@@ -384,3 +410,21 @@ def tell(on_feedback: OnFeedback | None, advice: Advice) -> None:
         on_feedback(advice)
     except Exception:
         log.exception("on_feedback failed; the advice is still in `advice`")
+
+
+class AskNotices:
+    """Tells a listener how the request about one call stands, whenever that has changed."""
+
+    def __init__(self, on_ask: OnAsk | None) -> None:
+        self._on_ask = on_ask
+        self._last: ToolApproval | None = None
+
+    def __call__(self, verdict: ToolVerdict) -> None:
+        """Hand on a verdict that a person has, or is to have, a say in."""
+        if verdict.approval is None or verdict.approval == self._last or self._on_ask is None:
+            return
+        self._last = verdict.approval
+        try:
+            self._on_ask(verdict)
+        except Exception:
+            log.exception("on_ask failed; the request is on record all the same")

@@ -16,7 +16,8 @@ from lictor.fast.answer_reader import deny
 from lictor.fast.verdicts import MALFORMED_QUESTION, beyond_agent
 from lictor.runtimes.adapter_capabilities import LANGCHAIN
 from lictor.runtimes.python.blocking_guard import SyncGuard
-from lictor.runtimes.python.function_tools import finished
+from lictor.runtimes.python.function_tools import finished, not_allowed
+from lictor.runtimes.wait_time import Wait, patience
 
 log = logging.getLogger("lictor.client")
 
@@ -39,9 +40,20 @@ class GuardCallbackHandler:
     ignore_retriever = True
     ignore_retry = True
 
-    def __init__(self, guard: SyncGuard, *, text_params: Mapping[str, str] | None = None) -> None:
-        """`text_params`: by tool that is called with a bare text, the parameter which that text is."""
+    def __init__(
+        self,
+        guard: SyncGuard,
+        *,
+        text_params: Mapping[str, str] | None = None,
+        wait: Wait = None,
+    ) -> None:
+        """`text_params`: by tool that is called with a bare text, the parameter which that text is.
+
+        `wait`: how long a tool waits for a person who decides about it; then ToolAsked comes out of its call.
+        """
+        patience(wait)
         self.guard = guard
+        self._wait = wait
         self._text_params = dict(text_params or {})
         self._running: dict[UUID, tuple[str, Mapping[str, Any]]] = {}
         self._lock = Lock()
@@ -59,9 +71,9 @@ class GuardCallbackHandler:
         tool = str((serialized or {}).get("name") or "")
         if inputs is None:
             inputs = self._from_text(tool, input_str, run_id)
-        verdict = self.guard.check(tool, inputs, call_id=str(run_id))
+        verdict = self.guard.check(tool, inputs, call_id=str(run_id), wait=self._wait)
         if not verdict.allowed:
-            raise ToolDenied(tool, verdict)
+            raise not_allowed(tool, verdict)
         with self._lock:
             self._running[run_id] = (tool, inputs)
 

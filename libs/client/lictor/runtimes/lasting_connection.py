@@ -11,7 +11,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.wire.connection import Whereabouts, close_nats, connect_nats
 
 if TYPE_CHECKING:
-    from lictor.fast.session_operations import Ask, Operation
+    from lictor.fast.session_operations import Ask, Waiting
 
 T = TypeVar("T")
 _CONNECT_TIMEOUT_S = 2.0
@@ -29,13 +29,13 @@ class Reaching:
         self._connecting = asyncio.Lock()
         self._failed: tuple[float, Silence] | None = None
 
-    async def drive(self, operation: "Operation[T]") -> T:
+    async def drive(self, operation: "Waiting[T]") -> T:
         """Ask what the operation wants to know until it ends; its verdict."""
         return await drive_by(operation, self._ask)
 
     async def reachable(self) -> bool:
         """Whether there is a connection at this moment."""
-        return not isinstance(await self._connected(), Silence)
+        return not isinstance(await self.connected(), Silence)
 
     async def close(self) -> None:
         """Give the connection up."""
@@ -43,10 +43,11 @@ class Reaching:
             await close_nats(self._client)
 
     async def _ask(self, ask: "Ask") -> bytes | Silence:
-        client = await self._connected()
+        client = await self.connected()
         return client if isinstance(client, Silence) else await request(client, ask)
 
-    async def _connected(self) -> Client | Silence:
+    async def connected(self) -> Client | Silence:
+        """The connection, or why there is none."""
         async with self._connecting:
             if self._client is not None and not self._client.is_closed:
                 if self._client.is_connected:

@@ -9,15 +9,17 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from lictor.fast.answer_reader import Silence
-from lictor.fast.nats_wire import AWAY, refused
+from lictor.fast.nats_wire import AWAY, NOT_WAITING, refused
+from lictor.fast.session_operations import Ask
 from lictor_bus.errors import NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from lictor.fast.session_operations import Ask, Operation
+    from lictor.fast.session_operations import Pause, Waiting
 
     Asking = Callable[[Ask], Awaitable[bytes | Silence]]
+    Pausing = Callable[[Pause], Awaitable[bytes | Silence]]
 
 T = TypeVar("T")
 
@@ -29,17 +31,17 @@ class _Done:
         self.value = value
 
 
-async def drive(operation: "Operation[T]", client: Client) -> T:
+async def drive(operation: "Waiting[T]", client: Client, pause: "Pausing | None" = None) -> T:
     """Ask what the operation wants to know until it ends; its verdict."""
 
-    async def ask(question: "Ask") -> bytes | Silence:
+    async def ask(question: Ask) -> bytes | Silence:
         return await request(client, question)
 
-    return await drive_by(operation, ask)
+    return await drive_by(operation, ask, pause)
 
 
-async def drive_by(operation: "Operation[T]", ask: "Asking") -> T:
-    """The same for any way to ask.
+async def drive_by(operation: "Waiting[T]", ask: "Asking", pause: "Pausing | None" = None) -> T:
+    """The same for any way to ask; without `pause`, it does not wait for anybody.
 
     Between two questions it looks at files, which may take long: that happens in a thread.
     """
@@ -48,10 +50,13 @@ async def drive_by(operation: "Operation[T]", ask: "Asking") -> T:
         step = await asyncio.to_thread(_step, operation, answer)
         if isinstance(step, _Done):
             return step.value  # pyright: ignore[reportReturnType] -- what the operation returned
-        answer = await ask(step)
+        if isinstance(step, Ask):
+            answer = await ask(step)
+        else:
+            answer = NOT_WAITING if pause is None else await pause(step)
 
 
-async def request(client: Client, ask: "Ask") -> bytes | Silence:
+async def request(client: Client, ask: Ask) -> bytes | Silence:
     """The answer's bytes, or why there are none."""
     if len(ask.body) > client.max_payload:
         return Silence(
@@ -73,7 +78,7 @@ async def request(client: Client, ask: "Ask") -> bytes | Silence:
         return Silence(reason=f"the broker could not be asked ({told})", remedy=AWAY)
 
 
-def _step(operation: "Operation[T]", answer: bytes | Silence | None) -> "Ask | _Done":
+def _step(operation: "Waiting[T]", answer: bytes | Silence | None) -> "Ask | Pause | _Done":
     try:
         return next(operation) if answer is None else operation.send(answer)
     except StopIteration as done:

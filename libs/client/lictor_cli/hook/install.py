@@ -5,7 +5,7 @@ import compileall
 import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,8 @@ from lictor_bus.names.roles import OPERATORS
 from lictor_cli.hook.definition_check import refuse_unknown
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import say, say_json, warn
+
+MAX_ASK_S = 3600
 
 HELP = """\
 Writes the hooks into Claude Code's settings, for every tool and every event that Lictor judges or hears of. Other
@@ -61,9 +63,24 @@ def arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="take the definition's name as it is, also where nobody knows such a definition yet",
     )
+    parser.add_argument(
+        "--ask-s",
+        metavar="SECONDS",
+        type=_ask_s,
+        default=0,
+        help=f"how long a call may wait for a person to decide, at most {MAX_ASK_S} (default: what LICTOR_HOOK_ASK_S"
+        " says where Claude Code runs, else 3)",
+    )
     parser.add_argument("--uninstall", action="store_true", help="take our hooks out again")
     parser.add_argument("--dry-run", action="store_true", help="show the settings, write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _ask_s(text: str) -> int:
+    seconds = int(text) if text.isascii() and text.isdigit() else 0
+    if not 0 < seconds <= MAX_ASK_S:
+        raise ArgumentTypeError(f"give whole seconds, from 1 to {MAX_ASK_S}")
+    return seconds
 
 
 def run(options: Namespace) -> int:
@@ -79,7 +96,11 @@ def run(options: Namespace) -> int:
         Path(sys.executable), _script(), options.definition, url=url, endpoints=endpoints
     )
     try:
-        after = uninstalled(settings) if options.uninstall else installed(settings, command)
+        after = (
+            uninstalled(settings)
+            if options.uninstall
+            else installed(settings, command, ask_s=options.ask_s)
+        )
     except SettingsRefused as error:
         raise SettingsRefused(f"{path}: {error}") from None
     changed = after != settings

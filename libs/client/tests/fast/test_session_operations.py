@@ -24,6 +24,7 @@ from lictor_schema.core import base_model
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.sessions import session_questions
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     FeedbackRequest,
     ResetRequest,
     RestoreRequest,
@@ -46,6 +47,7 @@ MODELS: dict[str, type[GateRequest]] = {
     "lictor.session.snapshot.test": SnapshotRequest,
     "lictor.session.restore.test": RestoreRequest,
     "lictor.session.reset.test": ResetRequest,
+    "lictor.session.cancel.test": CancelApprovalRequest,
 }
 KNOWN = {
     "ok": True,
@@ -112,6 +114,7 @@ def test_every_question_fits_its_model_and_its_subject(session: SessionOperation
         session.restore("rolled back", snapshot_id="snap"),
         session.restore("rolled back", document=document),
         session.reset("a new start"),
+        session.cancel("4e0cfb1e-6d8e-5d4c-9a59-0a6f3a1b2c3d", ""),
     ):
         service.drive(operation)
     assert {type(each) for each in service.asked} == set(MODELS.values()) - {GateRequest}
@@ -140,6 +143,7 @@ def test_subject_names_are_those_of_the_bus() -> None:
         "snapshot",
         "restore",
         "reset",
+        "cancel",
     ):
         assert asked(f"session.{operation}", "a b") == subjects.session_request(operation, "a b")
     assert subjects.SESSION_REQUEST.at("result", "") == session_operations.RESULTS

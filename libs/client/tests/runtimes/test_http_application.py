@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from uvicorn.server import ServerState
 
-from libs.client.tests.conftest import COMMAND, Cli, StandIn
+from libs.client.tests.conftest import COMMAND, REQUEST, Cli, StandIn
 from lictor.runtimes.http import admission
 from lictor.runtimes.http.admission import MAX_BODY
 from lictor.runtimes.http.application import OPERATIONS, HttpAdapter
@@ -42,6 +42,8 @@ class Agent:
 
     def __init__(self, app: HttpAdapter) -> None:
         self._app = app
+        self.headers: dict[bytes, bytes] = {}
+        """Of the last reply."""
 
     async def ask(
         self,
@@ -54,6 +56,7 @@ class Agent:
         path: str | None = None,
         receive: Callable[[], Any] | None = None,
         length: int | None = None,
+        query: bytes = b"",
     ) -> tuple[int, dict[str, Any]]:
         raw = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
         path = path or f"/v1/sessions/{quote(session, safe='')}/{operation}"
@@ -66,6 +69,7 @@ class Agent:
             "path": path,
             "raw_path": path.encode(),
             "headers": headers,
+            "query_string": query,
         }
         parts = [raw[:7], raw[7:]]
         told: list[Any] = []
@@ -79,6 +83,7 @@ class Agent:
         # What fails inside is answered, and raised again for the server to log.
         with suppress(Broken):
             await self._app(scope, receive or whole, send)
+        self.headers = dict(told[0]["headers"])
         return told[0]["status"], json.loads(told[1]["body"])
 
 
@@ -543,3 +548,54 @@ async def test_other_machines_are_not_let_in_without_a_token_of_the_operator(
     (data / "http-token").chmod(0o644)
     opened = await cli("http")
     assert "open to others" in opened.stderr
+
+
+async def test_a_call_that_waits_for_a_person_is_accepted_and_not_allowed(
+    agent: Agent, standin: StandIn
+) -> None:
+    standin.asks = {"echo": "waiting"}
+    status, reply = await agent.ask("check", CALL, session="a b")
+    assert (status, reply["decision"], reply["asked"], reply["denials"]) == (202, "deny", True, [])
+    assert reply["approval"]["request_id"] == REQUEST
+    assert reply["approval"]["standing"] == "waiting"
+    assert agent.headers[b"location"] == f"/v1/sessions/a%20b/approvals/{REQUEST}".encode()
+    standin.asks = {"echo": "approved"}
+    status, reply = await agent.ask("check", CALL, session="a b")
+    assert (status, reply["decision"], reply["asked"]) == (200, "allow", False)
+
+
+async def test_an_edit_and_guidance_are_told_with_the_denial(
+    agent: Agent, standin: StandIn
+) -> None:
+    standin.asks, standin.edited = {"echo": "edited"}, {"a": 2}
+    status, reply = await agent.ask("check", CALL)
+    assert (status, reply["decision"], reply["approval"]["params"]) == (200, "deny", {"a": 2})
+    standin.asks = {"echo": "rejected"}
+    status, reply = await agent.ask("check", CALL)
+    assert reply["approval"]["guidance"] == "not on a Friday"
+
+
+async def test_a_request_is_cancelled(agent: Agent, standin: StandIn) -> None:
+    status, reply = await agent.ask("cancel", {"approval_request": REQUEST, "why": "not needed"})
+    assert (status, reply["ok"]) == (200, True)
+    (asked,) = standin.told("cancel")
+    assert (asked.approval_request, asked.why) == (REQUEST, "not needed")
+
+
+@pytest.mark.parametrize(
+    ("request_id", "query", "status"),
+    [
+        (REQUEST, b"wait=soon", 400),
+        (REQUEST, b"wait=-1", 400),
+        (REQUEST, b"wait=nan", 400),
+        (REQUEST, b"wait=1e9", 400),
+        ("not-an-id", b"", 400),
+        (REQUEST.upper(), b"", 400),
+    ],
+)
+async def test_a_question_about_a_request_that_can_not_be_meant_is_refused(
+    agent: Agent, request_id: str, query: bytes, status: int
+) -> None:
+    path = f"/v1/sessions/s/approvals/{request_id}"
+    answered, reply = await agent.ask("", method="GET", path=path, query=query)
+    assert (answered, reply["ok"], reply["decision"]) == (status, False, "deny")

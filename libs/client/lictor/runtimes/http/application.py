@@ -4,9 +4,10 @@ A client that reads only `decision` (or `ok`) is safe: every reply has one of th
 and false. The status tells why: 400 the question, 401 the token, 413 its size, 503 nobody could answer.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from lictor.fast.session_operations import MAX_ID
 from lictor.runtimes.http import bodies as bodies
 from lictor.runtimes.http.admission import MALFORMED, Admission, answer, answer_refused
+from lictor.runtimes.http.approvals import MAX_WAIT_S, HttpApprovals
 from lictor.runtimes.http.sessions import HttpSessions, Replied, Unacceptable
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 UNKNOWN_PATH = "lictor.http.unknown-path"
 BROKEN = "lictor.http.internal-error"
 SESSIONS = "/v1/sessions"
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PUBLIC = frozenset((("GET", "/health"), ("GET", "/openapi.json")))
 
 
@@ -45,6 +48,7 @@ class HttpOperation(NamedTuple):
 OPERATIONS = {
     "begin": HttpOperation(bodies.BeginBody, bodies.SessionReply, HttpSessions.begin),
     "check": HttpOperation(bodies.CheckBody, bodies.CheckReply, HttpSessions.check),
+    "cancel": HttpOperation(bodies.CancelBody, bodies.ReportReply, HttpSessions.cancel),
     "result": HttpOperation(bodies.ResultBody, bodies.ReportReply, HttpSessions.result),
     "feedback": HttpOperation(bodies.FeedbackBody, bodies.FeedbackReply, HttpSessions.feedback),
     "stop": HttpOperation(bodies.StopBody, bodies.StopReply, HttpSessions.stop),
@@ -71,6 +75,17 @@ class HttpAdapter(Starlette):
     def __init__(
         self, sessions: HttpSessions, reaching: "Reaching", token: str, document: bytes
     ) -> None:
+        approvals = HttpApprovals(reaching, sessions.runtime)
+
+        async def approval(request: Request) -> Response:
+            session_id = _session_id(request.path_params["session_id"])
+            request_id = request.path_params["request_id"]
+            wait_s = _wait_s(request.query_params.get("wait", "0"))
+            if not _UUID.fullmatch(request_id):
+                raise Unacceptable(400, MALFORMED, "the request's id is not a UUID in lower case")
+            status, reply = await approvals.show(session_id, request_id, wait_s)
+            return answer(status, reply.to_json())
+
         async def health(_: Request) -> Response:
             ready = await reaching.reachable()
             return answer(200, b'{"ready":true}') if ready else answer(503, b'{"ready":false}')
@@ -87,6 +102,9 @@ class HttpAdapter(Starlette):
                         methods=["POST"],
                     )
                     for name, each in OPERATIONS.items()
+                ),
+                Route(
+                    f"{SESSIONS}/{{session_id:segment}}/approvals/{{request_id:segment}}", approval
                 ),
                 Route("/health", health),
                 Route("/openapi.json", openapi),
@@ -114,7 +132,11 @@ def _endpoint(
                 await sessions.refused(session_id, error)
             raise
         status, reply = await operation.work(sessions, session_id, body)
-        return answer(status, reply.to_json())
+        asked = reply.approval if isinstance(reply, bodies.CheckReply) and reply.asked else None
+        if asked is None:
+            return answer(status, reply.to_json())
+        place = f"{SESSIONS}/{quote(session_id, safe='')}/approvals/{asked.request_id}"
+        return answer(status, reply.to_json(), location=place)
 
     return endpoint
 
@@ -129,6 +151,18 @@ def _session_id(segment: str) -> str:
             400, MALFORMED, f"the session's id has {len(session_id)} characters, not 1 to {MAX_ID}"
         )
     return session_id
+
+
+def _wait_s(text: str) -> float:
+    try:
+        wait_s = float(text)
+    except ValueError:
+        wait_s = -1.0
+    if not 0 <= wait_s <= MAX_WAIT_S:
+        raise Unacceptable(
+            400, MALFORMED, f"wait is not a number of seconds from 0 to {MAX_WAIT_S:g}"
+        )
+    return wait_s
 
 
 def _read(model: type[Model], body: bytes) -> Model:

@@ -13,6 +13,7 @@ from lictor_schema.core.base_model import (
     OptionalText,
     Text,
     Timestamp,
+    UuidText,
 )
 from lictor_schema.events.claim import Claim
 from lictor_schema.sessions.session_questions import (
@@ -124,6 +125,13 @@ class ResetBody(Model):
     cause: Text = Field(description="Why")
 
 
+class CancelBody(Model):
+    """The agent does not want to make a call any more that waits for a person."""
+
+    approval_request: UuidText = Field(description="The request")
+    why: Text = Field(description="Why")
+
+
 class SessionReply(Model):
     """A session as the service knows it."""
 
@@ -142,6 +150,21 @@ class SessionReply(Model):
     tell_output: bool = Field(default=False, description="Whether results are to carry `output`")
 
 
+class CallRequest(Model):
+    """The request to people about a call."""
+
+    request_id: str = Field(description="Its id")
+    standing: str = Field(
+        description="`waiting`, `approved`, `rejected`, `expired`, `cancelled`, `stale` or `edited`"
+    )
+    expires_at: str = Field(description="Until when somebody may decide, or it may be used")
+    guidance: str | None = Field(default=None, description="What whoever decided tells the agent")
+    decided_by: tuple[str, ...] = Field(default=(), description="Who has decided so far")
+    params: dict[str, Any] | None = Field(
+        default=None, description="The parameters to call with instead, in standing `edited`"
+    )
+
+
 class CheckReply(Model):
     """Whether the tool may be called; only `allow` allows it."""
 
@@ -153,6 +176,24 @@ class CheckReply(Model):
     )
     definition_hash: str | None = Field(default=None, description="What judged it")
     record_id: str | None = Field(default=None, description="The decision record of a denial")
+    asked: bool = Field(
+        default=False,
+        description="Whether a person decides: not allowed yet, and no denial; ask again with the same call",
+    )
+    approval: CallRequest | None = Field(
+        default=None, description="The request to people about this call, where there is one"
+    )
+
+
+class ApprovalReply(Model):
+    """How a request to people stands; nothing is allowed by it: ask `check` again with the same call."""
+
+    ok: Literal[True] = Field(default=True, description="That it is known")
+    text: str = Field(description="How it stands, in words")
+    request_id: str = Field(description="The request")
+    state: str = Field(description="Its state, such as `requested`, `approved` or `rejected`")
+    waiting: bool = Field(description="Whether people are still to decide")
+    expires_at: str = Field(description="Until when somebody may decide")
 
 
 class ReportReply(Model):
@@ -210,4 +251,13 @@ class Refusal(Model):
     text: str = Field(description="Why, and what would help")
 
 
-Reply = SessionReply | CheckReply | ReportReply | FeedbackReply | StopReply | StateReply | Refusal
+Reply = (
+    SessionReply
+    | CheckReply
+    | ApprovalReply
+    | ReportReply
+    | FeedbackReply
+    | StopReply
+    | StateReply
+    | Refusal
+)

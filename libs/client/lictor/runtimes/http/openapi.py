@@ -12,7 +12,8 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from lictor.runtimes.http.application import OPERATIONS, SESSIONS
-from lictor.runtimes.http.bodies import Refusal
+from lictor.runtimes.http.approvals import MAX_WAIT_S
+from lictor.runtimes.http.bodies import ApprovalReply, CheckReply, Refusal
 
 _STATUSES = {
     "400": "The question is malformed, or names files that the server looks at itself",
@@ -22,29 +23,42 @@ _STATUSES = {
 }
 
 
+_SESSION = {
+    "name": "session_id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 512},
+}
+_REQUEST = {
+    "name": "request_id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "format": "uuid"},
+}
+_WAIT = {
+    "name": "wait",
+    "in": "query",
+    "schema": {"type": "number", "minimum": 0, "maximum": MAX_WAIT_S, "default": 0},
+}
+
+
 def document() -> str:
     """The document as indented JSON."""
     models: list[Any] = [
         *((operation.body, "validation") for operation in OPERATIONS.values()),
         *((operation.reply, "serialization") for operation in OPERATIONS.values()),
+        (ApprovalReply, "serialization"),
         (Refusal, "serialization"),
     ]
     names, definitions = models_json_schema(
         list(dict.fromkeys(models)), ref_template="#/components/schemas/{model}"
     )
-    paths = {
+    paths: dict[str, Any] = {
         f"{SESSIONS}/{{session_id}}/{name}": {
             "post": {
                 "operationId": name,
                 "summary": (operation.body.__doc__ or "").strip(),
-                "parameters": [
-                    {
-                        "name": "session_id",
-                        "in": "path",
-                        "required": True,
-                        "schema": {"type": "string", "minLength": 1, "maxLength": 512},
-                    }
-                ],
+                "parameters": [_SESSION],
                 "requestBody": {
                     "required": True,
                     "content": _json(names[operation.body, "validation"]),
@@ -57,6 +71,22 @@ def document() -> str:
             }
         }
         for name, operation in OPERATIONS.items()
+    }
+    refusal = names[Refusal, "serialization"]
+    paths[f"{SESSIONS}/{{session_id}}/check"]["post"]["responses"]["202"] = {
+        "description": "A person decides: not allowed yet. `approval` names the request",
+        "headers": {"Location": {"description": "Where it is shown", "schema": {"type": "string"}}},
+        "content": _json(names[CheckReply, "serialization"]),
+    }
+    shown = _responses(names[ApprovalReply, "serialization"], refusal, ApprovalReply.__doc__ or "")
+    shown["404"] = {"description": "No such request of the session", "content": _json(refusal)}
+    paths[f"{SESSIONS}/{{session_id}}/approvals/{{request_id}}"] = {
+        "get": {
+            "operationId": "approval",
+            "summary": "How does a request to people stand? Waits until they have decided, or the time is over.",
+            "parameters": [_SESSION, _REQUEST, _WAIT],
+            "responses": shown,
+        }
     }
     described: dict[str, Any] = {
         "openapi": "3.1.0",

@@ -12,6 +12,7 @@ from lictor.fast.verdicts import (
     UNANSWERED,
     ReportVerdict,
     StateChange,
+    ToolVerdict,
     with_remedy,
 )
 from lictor.fast.workspace import Workspace
@@ -19,6 +20,8 @@ from lictor.runtimes.adapter_capabilities import HTTP
 from lictor.runtimes.guarded_session import EndedCall, Guarding, Looked
 from lictor.runtimes.http.bodies import (
     BeginBody,
+    CallRequest,
+    CancelBody,
     CheckBody,
     CheckReply,
     FeedbackBody,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from lictor.fast.session_operations import Operation
     from lictor.runtimes.lasting_connection import Reaching
 
-OK, BAD_REQUEST, CONFLICT, UNAVAILABLE = 200, 400, 409, 503
+OK, ACCEPTED, BAD_REQUEST, CONFLICT, UNAVAILABLE = 200, 202, 400, 409, 503
 MAX_SESSIONS = 10_000
 _MOST_LOOKED_AT = 64
 _UNANSWERED = (UNANSWERED, MALFORMED_ANSWER)
@@ -93,7 +96,7 @@ class HttpSessions:
         most: int = MAX_SESSIONS,
     ) -> None:
         self._reaching = reaching
-        self._runtime = runtime
+        self.runtime = runtime
         self._definition = definition
         self._workspace = workspace
         self._stop_on_silence = stop_on_silence
@@ -142,7 +145,8 @@ class HttpSessions:
             held.guarding.check(body.call_id, body.tool, body.params, resources=resources)
         )
         unanswered = any(each.policy_id in _UNANSWERED for each in verdict.denials)
-        return _status(not unanswered), CheckReply(
+        # Who reads only `decision` goes no further: a call that waits for a person is not allowed.
+        return ACCEPTED if verdict.asked else _status(not unanswered), CheckReply(
             decision="allow" if verdict.allowed else "deny",
             text=verdict.text,
             denials=tuple(
@@ -152,7 +156,15 @@ class HttpSessions:
             definition_hash=verdict.definition_hash,
             record_id=verdict.record_id,
             advice=held.guarding.take_advice(),
+            asked=verdict.asked,
+            approval=_request_of(verdict),
         )
+
+    async def cancel(self, session_id: str, body: CancelBody) -> Replied:
+        """A call that waits for a person is not wanted any more."""
+        guarding = self._session(session_id).guarding
+        cancelled = guarding.cancel_approval(body.approval_request, body.why)
+        return _recorded(await self._reaching.drive(cancelled))
 
     async def refused(
         self, session_id: str, error: Unacceptable, body: CheckBody | None = None
@@ -275,7 +287,7 @@ class HttpSessions:
         self._make_room()
         task_id, agent_id, definition, definition_hash = identity
         operations = SessionOperations(
-            runtime=self._runtime,
+            runtime=self.runtime,
             session_id=session_id,
             workspace=None if self._workspace is None else Workspace(self._workspace),
             task_id=task_id,
@@ -284,7 +296,7 @@ class HttpSessions:
             definition_hash=definition_hash,
             stop_on_silence=self._stop_on_silence,
         )
-        unsent = unsent_here(self._runtime, session_id)
+        unsent = unsent_here(self.runtime, session_id)
         guarding = Guarding(operations, unsent)
         held = self._held[session_id] = _Held(operations, guarding, identity)
         return held
@@ -315,6 +327,20 @@ class HttpSessions:
                 "this server looks at the files itself; leave `resources` and `files` out",
             )
         return [each.model_dump(mode="json") for each in given]
+
+
+def _request_of(verdict: ToolVerdict) -> CallRequest | None:
+    approval = verdict.approval
+    if approval is None:
+        return None
+    return CallRequest(
+        request_id=approval.request_id,
+        standing=approval.standing,
+        expires_at=approval.expires_at,
+        guidance=approval.guidance,
+        decided_by=approval.decided_by,
+        params=None if approval.params is None else dict(approval.params),
+    )
 
 
 def _recorded(recorded: ReportVerdict) -> Replied:

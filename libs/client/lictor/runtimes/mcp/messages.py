@@ -18,7 +18,7 @@ CALL = "tools/call"
 CANCELLED = "notifications/cancelled"
 PARSE_ERROR, INVALID_REQUEST, SERVER_ENDED = -32700, -32600, -32000
 _ENVELOPE = frozenset(("jsonrpc", "id", "method", "params"))
-_CALL_PARAMS = frozenset(("name", "arguments", "task"))
+_CALL_PARAMS = frozenset(("name", "arguments", "task", "inputResponses", "requestState"))
 # What else some readers take for the end of a line. JSON has them in texts only, where an escape means the same.
 _LINE_ENDS = {char.encode(): f"\\u{ord(char):04x}".encode() for char in "\u0085\u2028\u2029"}
 

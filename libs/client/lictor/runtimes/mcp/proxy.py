@@ -17,6 +17,7 @@ from lictor.fast.verdicts import Advice, ToolVerdict, beyond_agent
 from lictor.runtimes.adapter_capabilities import MCP
 from lictor.runtimes.guarded_session import Guarding, MadeCall
 from lictor.runtimes.mcp import messages as messages
+from lictor.runtimes.mcp import waiting_calls as waiting_calls
 from lictor.runtimes.mcp.messages import HostLine, Message, Refused, RequestIds, id_key
 
 if TYPE_CHECKING:
@@ -194,17 +195,26 @@ class Proxy:
             if verdict is None or verdict.allowed:
                 rest.append(message)
             else:
-                denial = messages.denial(message["id"], verdict.text)
-                denials.append(self._with_advice(denial))
+                denials.append(self._not_made(read, message, verdict))
         withdrawn = await self._withdraw(calls, verdicts)
         rest = [message for message in rest if id(message) not in withdrawn]
         denials = [each for each in denials if id_key(each["id"]) not in withdrawn.values()]
         await self._send(read, rest, denials)
 
+    def _not_made(self, read: HostLine, message: Message, verdict: ToolVerdict) -> Message:
+        """The answer to a call that the server does not see."""
+        waiting = None if read.is_batch else waiting_calls.input_required(message, verdict)
+        if waiting is not None:
+            return waiting
+        return self._with_advice(messages.denial(message["id"], verdict.text))
+
     async def _send(self, read: HostLine, rest: list[Message], denials: list[Message]) -> None:
         """Give the server what it may see, and the host what it may not."""
+        seen = [waiting_calls.for_server(message) for message in rest]
+        as_it_came = all(new is old for new, old in zip(seen, rest, strict=True))
         if not read.is_batch:
-            await (self._to_server(read.line) if rest else self._tell_all(denials))
+            line = read.line if as_it_came else messages.write(seen[0])
+            await (self._to_server(line) if rest else self._tell_all(denials))
             return
         for message in rest:
             self._cancel(message)
@@ -214,8 +224,8 @@ class Proxy:
         elif denials:
             await self._to_host(messages.write(denials))
         if rest:
-            whole = len(rest) == len(read.messages)
-            await self._to_server(read.line if whole else messages.write(rest))
+            whole = as_it_came and len(rest) == len(read.messages)
+            await self._to_server(read.line if whole else messages.write(seen))
 
     async def _tell_all(self, answers: list[Message]) -> None:
         for answer in answers:
@@ -235,6 +245,9 @@ class Proxy:
                     "call the tool without `task`",
                 )
                 return await self._refuse(call, tool, own)
+            given_up = waiting_calls.given_up(call.message)
+            if given_up is not None:
+                return given_up
             return await self._reaching.drive(self._guarding.check(call.call_id, tool, arguments))
         except Exception as error:
             log.exception("a call could not be judged")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from nats.aio.client import Client
 
 from lictor.errors import Unreachable
+from lictor.fast.call_wait import Patience
 from lictor.fast.session_operations import HandedOver, unique_id
 from lictor.fast.verdicts import (
     Advice,
@@ -19,17 +20,27 @@ from lictor.fast.verdicts import (
     ToolVerdict,
 )
 from lictor.runtimes.adapter_capabilities import PYTHON
-from lictor.runtimes.guarded_session import Guarding, MadeCall, OnFeedback, tell
+from lictor.runtimes.approval_bell import ApprovalBell
+from lictor.runtimes.guarded_session import (
+    AskNotices,
+    Guarding,
+    MadeCall,
+    OnAsk,
+    OnFeedback,
+    tell,
+)
 from lictor.runtimes.nats_driver import drive
 from lictor.runtimes.python.function_tools import (
     Denied,
     Tool,
+    Work,
     active,
     denial,
     finished,
     is_async,
     plain,
 )
+from lictor.runtimes.wait_time import Wait, patience
 
 if TYPE_CHECKING:
     from lictor.fast.session_operations import Operation
@@ -51,11 +62,15 @@ class Guard:
         *,
         deadline_at: str | None = None,
         on_feedback: OnFeedback | None = None,
+        on_ask: OnAsk | None = None,
+        apply_edits: bool = False,
     ) -> None:
         self._client = client
         self._guarding = guarding
         self._deadline_at = deadline_at
         self._on_feedback = on_feedback
+        self._on_ask = on_ask
+        self._apply_edits = apply_edits
         self._reporting: set[asyncio.Task[Advice]] = set()
         self._outer: Any = None
         self.stopped: StopVerdict | None = None
@@ -80,12 +95,23 @@ class Guard:
         return await self._begin(prompted=True)
 
     async def check(
-        self, tool: str, params: Mapping[str, Any], *, call_id: str | None = None
+        self,
+        tool: str,
+        params: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        wait: Wait = None,
     ) -> ToolVerdict:
-        """May this tool be called? For a caller that reports the result itself; never raises."""
-        await self._reported()
-        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
-        return self._told(await self._drive(asked))
+        """May this tool be called? For a caller that reports the result itself; raises for a wrong `wait` only.
+
+        Where a person decides, the verdict is waited for so long (`"10m"`, seconds, a timedelta): it is `asked` as long
+        as nobody has decided, and the same call can be asked about again.
+        """
+        return await self._check(tool, params, call_id or unique_id(), patience(wait))
+
+    async def cancel_approval(self, request_id: str, why: str) -> ReportVerdict:
+        """The agent does not want to make a call any more that waits for a person; never raises."""
+        return await self._drive(self._guarding.cancel_approval(request_id, why))
 
     async def result(
         self,
@@ -107,10 +133,15 @@ class Guard:
         function: Callable[..., Awaitable[R] | R],
         *,
         call_id: str | None = None,
+        wait: Wait = None,
     ) -> R:
-        """Check, call `function(**params)`, report how it ended. Raises ToolDenied when it may not be called."""
-        work = functools.partial(function, **params)
-        return await self.make(tool, params, work, "raise", call_id=call_id)
+        """Check, call `function(**params)`, report how it ended. Raises ToolDenied when it may not be called.
+
+        Where a person decides, that is waited for so long; ToolAsked, a ToolDenied, when nobody has decided then. To
+        cancel this call ends the wait; the request stays, and the same call may be made when it was approved.
+        """
+        work = Work.of_call(function, params)
+        return await self._make(tool, work, "raise", call_id, patience(wait))
 
     async def make(
         self,
@@ -120,15 +151,39 @@ class Guard:
         denied: Denied,
         *,
         call_id: str | None = None,
+        wait: Wait = None,
     ) -> Any:
         """The same for work that needs no arguments; plain functions run in a thread."""
+        return await self._make(tool, Work(params, work), denied, call_id, patience(wait))
+
+    async def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The same for a function with its arguments."""
+        work = tool.work(args, kwargs)
+        if isinstance(work, ToolVerdict):
+            refused = await self._drive(self._guarding.refuse(unique_id(), tool.name, work))
+            return denial(tool.name, self._told(refused), tool.denied)
+        return await self._make(tool.name, work, tool.denied, None, tool.patience)
+
+    async def _make(
+        self,
+        tool: str,
+        work: Work,
+        denied: Denied,
+        call_id: str | None,
+        patience: Patience | None,
+    ) -> Any:
         call_id = call_id or unique_id()
-        verdict = await self.check(tool, params, call_id=call_id)
+        verdict = await self._check(tool, work.params, call_id, patience)
+        edited = work.as_edited(verdict) if self._apply_edits else None
+        if edited is not None:
+            # Another call, judged as such: what stood against the first may stand against it too.
+            work, call_id = edited, unique_id()
+            verdict = await self._check(tool, work.params, call_id, patience)
         if not verdict.allowed:
             return denial(tool, verdict, denied)
-        call = MadeCall.now(call_id, tool, plain(params))
+        call = MadeCall.now(call_id, tool, plain(work.params))
         try:
-            value = finished(tool, await _run(work))
+            value = finished(tool, await _run(work.run))
         except Exception as error:
             await self._ended(call, "crashed", error)
             raise
@@ -138,15 +193,6 @@ class Guard:
             raise
         await self._ended(call, "ok", None, value)
         return value
-
-    async def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The same for a function with its arguments."""
-        params = tool.params(args, kwargs)
-        if isinstance(params, ToolVerdict):
-            refused = await self._drive(self._guarding.refuse(unique_id(), tool.name, params))
-            return denial(tool.name, self._told(refused), tool.denied)
-        work = functools.partial(tool.function, *args, **kwargs)
-        return await self.make(tool.name, params, work, tool.denied)
 
     @overload
     def tool(self, function: Callable[P, Awaitable[R]], /) -> Callable[P, Awaitable[R]]: ...
@@ -163,6 +209,7 @@ class Guard:
         name: str | None = None,
         without: Iterable[str] = (),
         denied: Denied = "raise",
+        wait: Wait = None,
     ) -> Callable[[Callable[P, Any]], Callable[P, Awaitable[Any]]]: ...
 
     def tool(
@@ -173,15 +220,17 @@ class Guard:
         name: str | None = None,
         without: Iterable[str] = (),
         denied: Denied = "raise",
+        wait: Wait = None,
     ) -> Any:
         """Make a function a tool of this session: `@guard.tool`, or with options `@guard.tool(name=...)`.
 
         The tool is a coroutine function; its parameters are the function's arguments by name. `without` names
-        those that are no business of the guard, such as a database handle.
+        those that are no business of the guard, such as a database handle; `wait` says how long a call waits for a
+        person, as for `call`.
         """
 
         def decorate(made: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-            tool = Tool.of(made, name, without, denied)
+            tool = Tool.of(made, name, without, denied, wait)
 
             @functools.wraps(made)
             async def asking(*args: Any, **kwargs: Any) -> Any:
@@ -297,6 +346,17 @@ class Guard:
         advice = await self._drive(self._guarding.ended(call, outcome, error, output))
         tell(self._on_feedback, advice)
         return advice
+
+    async def _check(
+        self, tool: str, params: Mapping[str, Any], call_id: str, patience: Patience | None
+    ) -> ToolVerdict:
+        await self._reported()
+        notices = AskNotices(self._on_ask)
+        asked = self._guarding.check(call_id, tool, plain(params), patience=patience)
+        async with ApprovalBell(self._client, notices) as bell:
+            verdict = await drive(asked, self._client, bell.pause)
+        notices(verdict)
+        return self._told(verdict)
 
     def _told(self, verdict: ToolVerdict) -> ToolVerdict:
         tell(self._on_feedback, verdict.advice)

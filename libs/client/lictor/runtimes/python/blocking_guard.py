@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from lictor.errors import Unreachable
+from lictor.fast.call_wait import Patience
 from lictor.fast.nats_wire import Connection, run
 from lictor.fast.session_operations import TIMEOUT_S, HandedOver, SessionOperations, unique_id
 from lictor.fast.unsent_results import unsent_here
@@ -23,19 +24,28 @@ from lictor.fast.verdicts import (
 from lictor.fast.workspace import in_this_process
 from lictor.installation.endpoints import judge_url
 from lictor.runtimes.adapter_capabilities import PYTHON
-from lictor.runtimes.guarded_session import Guarding, MadeCall, OnFeedback, tell
+from lictor.runtimes.guarded_session import (
+    AskNotices,
+    Guarding,
+    MadeCall,
+    OnAsk,
+    OnFeedback,
+    tell,
+)
 from lictor.runtimes.python.function_tools import (
     Denied,
     Tool,
+    Work,
     active,
     denial,
     finished,
     is_async,
     plain,
 )
+from lictor.runtimes.wait_time import Wait, patience
 
 if TYPE_CHECKING:
-    from lictor.fast.session_operations import Operation
+    from lictor.fast.session_operations import Pause, Waiting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,11 +66,15 @@ class SyncGuard:
         *,
         deadline_at: str | None = None,
         on_feedback: OnFeedback | None = None,
+        on_ask: OnAsk | None = None,
+        apply_edits: bool = False,
     ) -> None:
         self._connection = connection
         self._guarding = guarding
         self._deadline_at = deadline_at
         self._on_feedback = on_feedback
+        self._on_ask = on_ask
+        self._apply_edits = apply_edits
         self._one_at_a_time = threading.Lock()
         self._last_asked = 0.0
         self._outer: Any = None
@@ -90,11 +104,19 @@ class SyncGuard:
         return self._begin(prompted=True)
 
     def check(
-        self, tool: str, params: Mapping[str, Any], *, call_id: str | None = None
+        self,
+        tool: str,
+        params: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        wait: Wait = None,
     ) -> ToolVerdict:
-        """May this tool be called? For a caller that reports the result itself; never raises."""
-        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
-        return self._told(self._drive(asked))
+        """May this tool be called? As `Guard.check`: a person's decision is waited for so long."""
+        return self._check(tool, params, call_id or unique_id(), patience(wait))
+
+    def cancel_approval(self, request_id: str, why: str) -> ReportVerdict:
+        """The agent does not want to make a call any more that waits for a person; never raises."""
+        return self._drive(self._guarding.cancel_approval(request_id, why))
 
     def refuse(self, tool: str, verdict: ToolVerdict, *, call_id: str) -> ToolVerdict:
         """Tell of a call that the caller denies itself, because it can't be asked about; never raises."""
@@ -120,10 +142,15 @@ class SyncGuard:
         function: Callable[..., R],
         *,
         call_id: str | None = None,
+        wait: Wait = None,
     ) -> R:
-        """Check, call `function(**params)`, report how it ended. Raises ToolDenied when it may not be called."""
-        work = functools.partial(function, **params)
-        return self.make(tool, params, work, "raise", call_id=call_id)
+        """Check, call `function(**params)`, report how it ended. Raises ToolDenied when it may not be called.
+
+        Where a person decides, that is waited for so long; ToolAsked, a ToolDenied, when nobody has decided then. Other
+        threads are not held up meanwhile.
+        """
+        work = Work.of_call(function, params)
+        return self._make(tool, work, "raise", call_id, patience(wait))
 
     def make(
         self,
@@ -133,15 +160,39 @@ class SyncGuard:
         denied: Denied,
         *,
         call_id: str | None = None,
+        wait: Wait = None,
     ) -> Any:
         """The same for work that needs no arguments."""
+        return self._make(tool, Work(params, work), denied, call_id, patience(wait))
+
+    def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The same for a function with its arguments."""
+        work = tool.work(args, kwargs)
+        if isinstance(work, ToolVerdict):
+            refused = self.refuse(tool.name, work, call_id=unique_id())
+            return denial(tool.name, refused, tool.denied)
+        return self._make(tool.name, work, tool.denied, None, tool.patience)
+
+    def _make(
+        self,
+        tool: str,
+        work: Work,
+        denied: Denied,
+        call_id: str | None,
+        patience: Patience | None,
+    ) -> Any:
         call_id = call_id or unique_id()
-        verdict = self.check(tool, params, call_id=call_id)
+        verdict = self._check(tool, work.params, call_id, patience)
+        edited = work.as_edited(verdict) if self._apply_edits else None
+        if edited is not None:
+            # Another call, judged as such: what stood against the first may stand against it too.
+            work, call_id = edited, unique_id()
+            verdict = self._check(tool, work.params, call_id, patience)
         if not verdict.allowed:
             return denial(tool, verdict, denied)
-        call = MadeCall.now(call_id, tool, plain(params))
+        call = MadeCall.now(call_id, tool, plain(work.params))
         try:
-            value = finished(tool, work())
+            value = finished(tool, work.run())
         except Exception as error:
             self._ended(call, "crashed", error)
             raise
@@ -150,15 +201,6 @@ class SyncGuard:
             raise
         self._ended(call, "ok", None, value)
         return value
-
-    def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The same for a function with its arguments."""
-        params = tool.params(args, kwargs)
-        if isinstance(params, ToolVerdict):
-            refused = self.refuse(tool.name, params, call_id=unique_id())
-            return denial(tool.name, refused, tool.denied)
-        work = functools.partial(tool.function, *args, **kwargs)
-        return self.make(tool.name, params, work, tool.denied)
 
     @overload
     def tool(self, function: Callable[P, R], /) -> Callable[P, R]: ...
@@ -172,6 +214,7 @@ class SyncGuard:
         name: str | None = None,
         without: Iterable[str] = (),
         denied: Denied = "raise",
+        wait: Wait = None,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
     def tool(
@@ -182,11 +225,12 @@ class SyncGuard:
         name: str | None = None,
         without: Iterable[str] = (),
         denied: Denied = "raise",
+        wait: Wait = None,
     ) -> Any:
         """Make a function a tool of this session: `@guard.tool`, or with options `@guard.tool(name=...)`."""
 
         def decorate(made: Callable[..., Any]) -> Callable[..., Any]:
-            tool = Tool.of(made, name, without, denied)
+            tool = Tool.of(made, name, without, denied, wait)
             if is_async(made):
                 raise TypeError(
                     f"{tool.name} is a coroutine function; guard it with `governor.guard`"
@@ -283,16 +327,37 @@ class SyncGuard:
         tell(self._on_feedback, advice)
         return advice
 
+    def _check(
+        self, tool: str, params: Mapping[str, Any], call_id: str, patience: Patience | None
+    ) -> ToolVerdict:
+        notices = AskNotices(self._on_ask)
+        asked = self._guarding.check(call_id, tool, plain(params), patience=patience)
+        with self._connection.listening() as hints:
+
+            def pause(wanted: "Pause") -> bytes:
+                notices(wanted.verdict)
+                # Others may ask meanwhile.
+                self._one_at_a_time.release()
+                try:
+                    hints.heard(wanted.heard_on, wanted.seconds)
+                finally:
+                    self._one_at_a_time.acquire()
+                return b""
+
+            verdict = self._drive(asked, pause)
+        notices(verdict)
+        return self._told(verdict)
+
     def _told(self, verdict: ToolVerdict) -> ToolVerdict:
         tell(self._on_feedback, verdict.advice)
         return verdict
 
-    def _drive(self, operation: "Operation[T]") -> T:
+    def _drive(self, operation: "Waiting[T]", pause: "Callable[[Pause], bytes] | None" = None) -> T:
         with self._one_at_a_time:
             if time.monotonic() - self._last_asked > _IDLE_S:
                 self._connection.close()
             try:
-                return run(operation, self._connection)
+                return run(operation, self._connection, pause)
             finally:
                 self._last_asked = time.monotonic()
 
@@ -311,6 +376,8 @@ def guard_sync(
     deadline_at: datetime | None = None,
     stop_on_silence: Literal["block", "allow"] | None = None,
     on_feedback: OnFeedback | None = None,
+    on_ask: OnAsk | None = None,
+    apply_edits: bool = False,
     timeout_s: float = TIMEOUT_S,
 ) -> SyncGuard:
     """Guard a session of an agent without asyncio: `with lictor.guard_sync("s-1", definition="coder") as guard`.
@@ -334,4 +401,6 @@ def guard_sync(
         Guarding(operations, unsent_here(runtime, session_id)),
         deadline_at=None if deadline_at is None else deadline_at.isoformat(),
         on_feedback=on_feedback,
+        on_ask=on_ask,
+        apply_edits=apply_edits,
     )

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import inspect
 import io
+import json
 import os
 from collections.abc import (
     AsyncIterator,
@@ -18,11 +19,14 @@ from collections.abc import (
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
-from lictor.errors import ToolDenied
+from lictor.errors import ToolAsked, ToolDenied
 from lictor.fast.answer_reader import deny
+from lictor.fast.call_wait import Patience
 from lictor.fast.verdicts import MALFORMED_QUESTION, ToolVerdict
+from lictor.runtimes.wait_time import Wait, patience
 
 if TYPE_CHECKING:
     from lictor.runtimes.python.async_guard import Guard
@@ -77,10 +81,47 @@ def plain(value: Any) -> Any:
 
 
 def denial(tool: str, verdict: ToolVerdict, denied: Denied) -> str:
-    """What a denied call does."""
+    """What a call does that is denied, or waits for a person."""
     if denied == "tell":
         return verdict.text
-    raise ToolDenied(tool, verdict)
+    raise not_allowed(tool, verdict)
+
+
+def not_allowed(tool: str, verdict: ToolVerdict) -> ToolDenied:
+    """The error for a call that is not allowed: ToolAsked where a person decides."""
+    if verdict.asked and verdict.approval is not None:
+        return ToolAsked(tool, verdict, verdict.approval)
+    return ToolDenied(tool, verdict)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call that a guard is to make: what it is asked about with, and what it does."""
+
+    params: Mapping[str, Any]
+    run: Callable[[], Any]
+    with_params: "Callable[[Mapping[str, Any]], Work | None] | None" = None
+    """The same with other parameters; None where that can't be."""
+
+    @classmethod
+    def of_call(cls, function: Callable[..., Any], params: Mapping[str, Any]) -> "Work":
+        """`function(**params)`."""
+
+        def with_params(other: Mapping[str, Any]) -> Work | None:
+            try:
+                inspect.signature(function).bind(**other)
+            except (TypeError, ValueError):
+                return None
+            return cls(other, functools.partial(function, **other))
+
+        return cls(params, functools.partial(function, **params), with_params)
+
+    def as_edited(self, verdict: ToolVerdict) -> "Work | None":
+        """The call that a person approved instead; None where there is none, or this can't become it."""
+        approval = verdict.approval
+        if verdict.allowed or approval is None or approval.params is None:
+            return None
+        return None if self.with_params is None else self.with_params(approval.params)
 
 
 def finished(tool: str, value: Any) -> Any:
@@ -135,6 +176,8 @@ class Tool:
     name: str
     without: tuple[str, ...]
     denied: Denied
+    patience: Patience | None = None
+    """How long its calls wait for a person."""
 
     @classmethod
     def of(
@@ -143,9 +186,42 @@ class Tool:
         name: str | None,
         without: Iterable[str],
         denied: Denied,
+        wait: Wait = None,
     ) -> "Tool":
-        """TypeError for a function that can't be one."""
-        return cls(function, tool_name(function, name), tuple(without), denied)
+        """TypeError for a function that can't be one, or a `wait` that is no time."""
+        named = tool_name(function, name)
+        return cls(function, named, tuple(without), denied, patience(wait))
+
+    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work | ToolVerdict:
+        """A call with these arguments, or why it can't be asked about."""
+        params = self.params(args, kwargs)
+        if isinstance(params, ToolVerdict):
+            return params
+        run = functools.partial(self.function, *args, **kwargs)
+        return Work(params, run, functools.partial(self._edited, args, kwargs))
+
+    def _edited(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: Mapping[str, Any]
+    ) -> Work | None:
+        """The call with other parameters: exactly these, and what is no business of the guard as it was."""
+        signature = inspect.signature(self.function)
+        arguments = signature.bind(*args, **kwargs)
+        arguments.apply_defaults()
+        left = dict(wanted)
+        further: dict[str, Any] | None = None
+        for name, value in arguments.arguments.items():
+            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                further = {each: value[each] for each in value if each in self.without}
+                arguments.arguments[name] = further
+            elif name not in self.without and name in left:
+                arguments.arguments[name] = _as_it_was(value, left.pop(name))
+        if further is not None:
+            further.update(left)
+        params = self.params(arguments.args, arguments.kwargs)
+        if isinstance(params, ToolVerdict) or not _same(params, wanted):
+            return None
+        run = functools.partial(self.function, *arguments.args, **arguments.kwargs)
+        return Work(params, run)
 
     def params(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -162,13 +238,34 @@ class Tool:
             )
 
 
+def _as_it_was(value: Any, wanted: Any) -> Any:
+    """A wanted parameter as the argument it stands for: as it was given where it is the same, else in its form."""
+    if _same(plain(value), wanted):
+        return value
+    if isinstance(value, tuple) and isinstance(wanted, list):
+        return tuple(cast("list[Any]", wanted))
+    return Path(wanted) if isinstance(value, Path) and isinstance(wanted, str) else wanted
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON; True is not 1."""
+    try:
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    except (TypeError, ValueError):
+        return False
+
+
 @overload
 def guarded(function: Callable[P, R], /) -> Callable[P, R]: ...
 
 
 @overload
 def guarded(
-    *, name: str | None = None, without: Iterable[str] = (), denied: Denied = "raise"
+    *,
+    name: str | None = None,
+    without: Iterable[str] = (),
+    denied: Denied = "raise",
+    wait: Wait = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
@@ -179,15 +276,17 @@ def guarded(
     name: str | None = None,
     without: Iterable[str] = (),
     denied: Denied = "raise",
+    wait: Wait = None,
 ) -> Any:
     """Make a function a tool of whichever guard is active when it is called; without one, it is denied.
 
-    `without` names parameters that are no business of the guard, such as a database handle. A coroutine
+    `without` names parameters that are no business of the guard, such as a database handle; `wait` says how long
+    a call waits for a person. A coroutine
     function needs a guard of `governor.guard`, a plain one that of `lictor.guard_sync`.
     """
 
     def decorate(made: Callable[..., Any]) -> Callable[..., Any]:
-        tool = Tool.of(made, name, without, denied)
+        tool = Tool.of(made, name, without, denied, wait)
         if is_async(made):
 
             @functools.wraps(made)
