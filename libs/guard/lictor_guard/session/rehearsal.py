@@ -63,8 +63,11 @@ def denied_by(guarded: Guarded, calls: Sequence[RehearsedCall]) -> list[tuple[st
         request = ToolGateRequest(**asked(), **told)
         entry, answer = judge.check(request, loaded(judge.names_for_check(request)), now_us)
         add(entry)
-        found.append(tuple(each.policy_id for each in answer.denials))
-        if answer.decision == "allow":
+        against = tuple(each.policy_id for each in answer.denials)
+        allowed = answer.decision == "allow"
+        # What is not allowed is denied here, whatever else the answer is.
+        found.append(() if allowed else against or (answer.policy_id,))
+        if allowed:
             report = ToolResultReport(**asked(), **told, outcome="ok", duration_ms=0)
             add(judge.result(report, loaded(judge.names_for_result(report)), now_us)[0])
     return found
