@@ -278,6 +278,26 @@ def test_all_mistakes_are_told_together() -> None:
     ]
 
 
+ASKS = {"kind": "require-approval", "name": "asks", "tools": ["test"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"tools": ["tset"]}, "policies[0].tools[0]: tset is not a tool of this definition"),
+        ({"unless": [{"param": "n"}]}, "policies[0].unless[0]: allows anything"),
+        ({"unless": [{"param": "n", "allow": ["("]}]}, "policies[0].unless[0].allow[0]"),
+        ({"approvers": ["ann", "ann"]}, "policies[0].approvers[1]: ann is given twice"),
+        ({"remember": ["rule", "rule"]}, "policies[0].remember[1]: rule is given twice"),
+    ],
+)
+def test_a_mistake_in_a_policy_that_asks_people_names_its_place(
+    changes: dict[str, Any], told: str
+) -> None:
+    found = problems(policies=[{**ASKS, **changes}])
+    assert any(line.startswith(told) for line in found), found
+
+
 @pytest.mark.parametrize("bad", [0, -1])
 @pytest.mark.parametrize("field", ["every_n_calls", "every_n_seconds"])
 def test_a_trigger_needs_a_number_above_zero(field: str, bad: int) -> None:
