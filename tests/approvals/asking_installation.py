@@ -54,6 +54,8 @@ class Installation:
     servers: EmbeddedServers
     folder: Path
     client: Client
+    refusal: str | None = None
+    """Why the desk did not take a decision the last time."""
     _running: dict[str, tuple[AsyncExitStack, asyncio.subprocess.Process]] = field(
         default_factory=dict[str, tuple[AsyncExitStack, asyncio.subprocess.Process]]
     )
@@ -179,8 +181,8 @@ class Installation:
                         problem = error
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            told = getattr(self, "refusal", None)
-            raise AssertionError(f"it did not happen in time ({problem!r}, {told})") from None
+            why = f"{problem!r}, {self.refusal}"
+            raise AssertionError(f"it did not happen in time ({why})") from None
 
 
 async def install(

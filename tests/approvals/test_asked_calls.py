@@ -123,7 +123,10 @@ async def test_an_agent_that_reads_an_edit_makes_that_call_itself(
         approval = denied.value.verdict.approval
         assert approval is not None
         assert approval.params == wanted
-        assert await guard.call("deploy", approval.params, deploy) == "deployed shop to staging"
+        assert (
+            await guard.call("deploy", dict(approval.params or {}), deploy)
+            == "deployed shop to staging"
+        )
 
 
 async def test_what_nobody_decides_in_time_is_denied_and_may_be_asked_again(

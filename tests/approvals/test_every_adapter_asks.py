@@ -76,7 +76,7 @@ async def test_over_http_a_client_waits_until_people_have_decided(place: Install
     approvals = HttpApprovals(reaching, "http")
     try:
         await sessions.begin("s", BeginBody())
-        check = CheckBody(call_id="c", tool="deploy", params=CALL)
+        check = CheckBody(call_id="c", tool="deploy", params={**CALL})
         status, reply = await sessions.check("s", check)
         assert status == 202
         assert isinstance(reply, CheckReply)
