@@ -35,7 +35,7 @@ async def test_a_call_waits_by_its_request_and_is_made_once_when_it_is_approved(
     session_id = str(uuid.uuid4())
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    setting = Setting(place.servers.nats_url, workspace, session_id, "deployer")
+    setting = Setting(place.nats_url, workspace, session_id, "deployer")
     agent = adapter(setting)
     try:
         await agent.begin()
@@ -71,7 +71,7 @@ async def test_a_call_waits_by_its_request_and_is_made_once_when_it_is_approved(
 
 
 async def test_over_http_a_client_waits_until_people_have_decided(place: Installation) -> None:
-    reaching = Reaching(place.servers.nats_url, name="test")
+    reaching = Reaching(place.nats_url, name="test")
     sessions = HttpSessions(reaching, runtime="http", definition="deployer")
     approvals = HttpApprovals(reaching, "http")
     try:
