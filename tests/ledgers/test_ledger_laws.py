@@ -22,6 +22,7 @@ from approval_samples import request as approval_request
 from governing_bus import ENVELOPE
 
 from lictor_approval.decision_validity import requested
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.ledger import LEDGERS, Ledger, LedgerChange, Log, OutOfDate, WholeLedger
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions
@@ -34,6 +35,8 @@ from lictor_bus.wire.redis_connection import connect_redis
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin
+from lictor_feedback.halt.read_position import ReadPosition
+from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
@@ -66,6 +69,7 @@ from lictor_schema.decisions.receipt import (
     ReceiptStatus,
 )
 from lictor_schema.seals.erasure import ErasureEntry
+from lictor_schema.sessions.halt import HaltEntry, HaltTarget
 from lictor_schema.sessions.session_questions import SessionBeginRequest, ToolResultReport
 from lictor_sealer.correction.desk import EPISODES
 from lictor_sealer.erasure import desk as erasures
@@ -274,6 +278,17 @@ def _erasure(number: int) -> ErasureEntry:
     )
 
 
+def _halt(number: int) -> HaltEntry:
+    return HaltEntry(
+        entry_id=_id(number),
+        kind="halted",
+        target=HaltTarget(scope="all"),
+        at_us=1,
+        by="ada",
+        reason="enough",
+    )
+
+
 def _run(number: int) -> RunTakenOver:
     return RunTakenOver(
         entry_id=_id(number),
@@ -426,7 +441,8 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
     engine = sessions.Engine(
         SessionLog(client), SessionStore(redis, age), known.pinned_to, tell_doubt=tell_doubt
     )
-    return SessionQuestions(engine, known, no_standing)
+    watch = HaltWatch(client, ReadPosition(redis, age, None, StateTags(b"", "feedback")))
+    return SessionQuestions(engine, known, no_standing, watch)
 
 
 async def beginnings(world: World) -> int:
@@ -486,6 +502,7 @@ STORIES: dict[str, Callable[[World], Awaitable[int]]] = {
     "log of episodes": episodes,
     "decision": decisions,
     "kill-switch": switch,
+    "halts": everyone("halts", subjects.HALTS, _halt),
     "beginning of the session": beginnings,
     "session": results,
 }

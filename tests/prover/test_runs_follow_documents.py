@@ -100,3 +100,37 @@ def test_runs_make_the_calls_that_their_documents_say(desk: LivingLayer) -> None
     # Such a run is stopped, as it must be; but most runs are to be made.
     assert tally[TOO_MANY] <= count * 0.03, dict(tally)
     assert UserRow.__lictor_schema__ in desk.rows
+
+
+DECIDED_BEFORE_CALLS = {
+    "a condition over an unknown text that is always true": """
+def main() -> None:
+    for row in names():
+        if row.split(" ")[0].endswith(""):
+            break
+        if number() == rate():
+            if is_allowed("a"):
+                break
+    log("done")
+""",
+    "a call in a condition of a loop behind unknown numbers": """
+def main() -> None:
+    n = 0
+    for user in everybody():
+        if n > 2:
+            break
+        if user.active:
+            break
+        while is_allowed("a"):
+            n += user.active
+            if number() > 0:
+                break
+""",
+}
+
+
+@pytest.mark.parametrize("program", DECIDED_BEFORE_CALLS.values(), ids=list(DECIDED_BEFORE_CALLS))
+def test_runs_in_which_a_condition_ends_a_loop_before_its_calls_are_followed(
+    desk: LivingLayer, program: str
+) -> None:
+    assert {_follow(desk, program, seed) for seed in range(20)} == {"followed"}

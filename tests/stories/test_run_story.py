@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 from reporting import reach, service_process, wait_until_ready
 from runner_bus import ALICE, policed
@@ -14,10 +15,14 @@ from runs_on_disk import program
 from secured_nats import secured_server
 
 import lictor
+from lictor.errors import NotInTime
 from lictor.history.episode_bundle import bundle_lines
 from lictor.history.episode_story import EpisodeStory
+from lictor.history.own_history import OwnHistory
+from lictor.run_results import result_of
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers, sign_decision
+from lictor_bus.gates.history import RUNS
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import subjects
 from lictor_bus.wire.connection import connect_nats
@@ -41,7 +46,10 @@ SERVICES = {
     "approvals": "lictor_approvals",
     "runner": "lictor_runner",
 }
-PAY = program("pay('ada', 5)\nfor account in accounts():\n    send(account.name)")
+PAY = program(
+    "pay('ada', 5)\nfound = accounts()\nfor account in found:\n    send(account.name)\n"
+    "return [each.name for each in found]"
+).replace("-> None", "-> list[str]")
 
 # What the page on approving and running has a reader publish.
 REPORT = Path(__file__).parents[2] / "examples/newsletter_task.jsonl"
@@ -123,6 +131,20 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
         life = await _request(client, "executed")
         assert bank.done() == [["pay", "ada", 5], ["send", "ada"], ["send", "bob"]]
 
+        # Whoever submitted it reads what became of it; nobody else's runtime does.
+        run = await governor.result(life.request.request_id, timeout_s=PATIENCE_S)
+        assert (run.ok, run.value, run.value_problem) == (True, ["ada", "bob"], None)
+        assert [each.effect for each in run.calls] == ["pay", "accounts", "send", "send"]
+        assert run.calls[0].result == "receipt-ada-5"
+        async with lictor.connect(secured.url("codex"), runtime="codex") as other:
+            with pytest.raises(NotInTime, match="is not known here"):
+                await other.result(life.request.request_id, timeout_s=2)
+            own = OwnHistory(other._client, "codex")  # pyright: ignore[reportPrivateUsage] -- the SDK asks for no run without its request
+            assert [each async for each in own.read(RUNS)] == []
+            with pytest.raises(NotInTime):
+                # The journal lies on another runtime's subject, whatever name is asked for.
+                await result_of(OwnHistory(other._client, "openclaw"), life.request.request_id, 2)  # pyright: ignore[reportPrivateUsage]
+
         await _close_task(client)
         await reach(client, "EPISODES", 2)
         bundle = (await read_from(client, "EPISODES", subjects.EPISODE.any, 1, 1))[0].body
@@ -152,11 +174,11 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
     assert carried == [each.body for each in runs]
     done = [line.text for line in story.sections["done"]]
     assert any("pay(" in text and '"ada"' in text and "5" in text for text in done), done
-    assert done[-1].endswith("ended executed: 4 effects, 0 taken back")
+    assert done[-1].endswith('ended executed: 4 effects, 0 taken back; it returned ["ada", "bob"]')
     (run,) = sealed.sources.runs
     assert (run.outcome, run.effects, run.approved_by) == ("executed", 4, "alice")
     assert run.program_hash == proved.program_hash == hash_bytes(PAY.encode())
-    assert (run.program_hash_of, life.request.binding.program_hash_of) == ("bytes", "bytes")
+    assert (run.program_hash_of, life.program.binding.program_hash_of) == ("bytes", "bytes")
     # The decision by which it ran is in the episode, and its key verifies it.
     opened = Approvers(TrustStore.of([ALICE.verifying_key])).opened(run.signed, datetime.now(UTC))
     assert opened.decision.binding_hash == run.binding_hash == life.request.binding_hash

@@ -14,6 +14,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from lictor_approval.errors import ConfigRefused
+from lictor_approval.truth import Truth
+from lictor_approval.value_conditions import values_as_wanted, why_not_all_named
 from lictor_policy.packs.strict_yaml import YamlDocument, YamlError, read_yaml
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.approvals.approval_policy import (
@@ -28,14 +30,6 @@ from lictor_schema.proofs.proof import CertificateLevel
 from lictor_schema.proofs.proof_strength import ProofStrength
 
 Decision = Literal["allow", "ask", "reject"]
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """Whether something is so; `holds` is None when that is not known."""
-
-    holds: bool | None
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +203,15 @@ def _told(judged: RuleJudgement) -> str:
     return f"{judged.rule.reason} ({judged.truth.why})"
 
 
+def values_not_looked_at(policy: ApprovalPolicy) -> tuple[str, ...]:
+    """The rules that allow some value whatever it is."""
+    return tuple(
+        rule.name
+        for rule in policy.rules
+        if rule.decision == "allow" and any(each.any for each in (rule.when.inputs or {}).values())
+    )
+
+
 def _holds(rule: PolicyRule, request: ApprovalRequest, findings: ProofFindings) -> Truth:
     when = rule.when.model_copy(
         update={
@@ -216,7 +219,10 @@ def _holds(rule: PolicyRule, request: ApprovalRequest, findings: ProofFindings) 
             "rehearsed": _demanded_rehearsal(rule),
         }
     )
-    truths = [check(when, request, findings) for check in _CHECKS]
+    truths = [
+        why_not_all_named(rule, request),
+        *(check(when, request, findings) for check in _CHECKS),
+    ]
     asked = [truth for truth in truths if truth is not None]
     for wanted in (False, None):
         for truth in asked:
@@ -393,6 +399,10 @@ def _rehearsal_words(request: ApprovalRequest) -> str:
     return "not rehearsed" if request.rehearsal is None else request.rehearsal.words
 
 
+def _values(when: PolicyConditions, request: ApprovalRequest, _: ProofFindings) -> Truth | None:
+    return None if when.inputs is None else values_as_wanted(when.inputs, request.binding.inputs)
+
+
 _LEVELS: tuple[CertificateLevel, ...] = ("a", "b", "c")
 _Check = Callable[[PolicyConditions, ApprovalRequest, ProofFindings], Truth | None]
 _CHECKS: tuple[_Check, ...] = (
@@ -406,6 +416,7 @@ _CHECKS: tuple[_Check, ...] = (
     _certificate_level,
     _rehearsed,
     _rehearsal_coverage,
+    _values,
     _only_effects,
     _any_effect,
     _entails,

@@ -1,19 +1,27 @@
 """From a proof to a request: everything an approval is about, by its hashes."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lictor_approval.errors import NotApprovable
-from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest, guarantees_hash
+from lictor_schema.approvals.approval import (
+    AnyApprovalRequest,
+    ApprovalBinding,
+    ApprovalRequest,
+    guarantees_hash,
+)
+from lictor_schema.approvals.run import AnyRunEntry, RunStarted
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
+from lictor_schema.proofs.inputs import are_same
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
-from lictor_schema.proofs.proof import ProofResult, ProofVerdict, refuse_descriptive
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict, refuse_descriptive, refuse_inputs
 
 
 def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding:
     """What an approval of a proved submission is about; NotApprovable when nobody can be asked about it."""
-    never = refuse_descriptive(submission) or result.cannot_run
+    never = refuse_descriptive(submission) or result.cannot_run or refuse_inputs(submission, result)
     if never is not None:
         raise NotApprovable(never.message, never.remedy)
     if result.verdict is not ProofVerdict.PROVED:
@@ -67,6 +75,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         runtime=submission.runtime,
         program_hash_of=result.program_hash_of,
         python=result.python,
+        inputs=submission.inputs,
     )
 
 
@@ -99,6 +108,20 @@ def asked(
     )
 
 
+def why_not_journal_of(request: AnyApprovalRequest, entries: Iterable[AnyRunEntry]) -> str | None:
+    """Why a journal is not that of a run by this request: it begins with something else than what was approved."""
+    if not isinstance(request, ApprovalRequest):
+        return "the request is about a tool call, and nothing runs by it"
+    started = next((each for each in entries if isinstance(each, RunStarted)), None)
+    if started is None:
+        return None
+    if started.run_id != request.request_id or started.binding_hash != request.binding_hash:
+        return "its journal is about another approval"
+    if not are_same(started.inputs, request.binding.inputs):
+        return "its journal says other values than were approved"
+    return None
+
+
 def is_of(request: ApprovalRequest, submission: ProgramSubmission) -> bool:
     """Whether a submission is, byte for byte, the one that a request is about."""
     binding = request.binding
@@ -118,4 +141,4 @@ def is_of(request: ApprovalRequest, submission: ProgramSubmission) -> bool:
         submission.language,
         submission.source_name,
         submission.target,
-    )
+    ) and are_same(binding.inputs, submission.inputs)

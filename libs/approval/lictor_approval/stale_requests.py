@@ -1,6 +1,7 @@
 """When an open request is about something that is not so any more. Each function says why, or None.
 
-1. A later submission of the same agent and task, under the same name and target, takes the place of the one before.
+1. A later submission of the same agent and task, under the same name and target, takes the place of the one before;
+   not so the very same program with other values, which is another call of it.
 2. The submission was proved anew, and the new result binds anything else, is not `proved`, or was rehearsed less.
 3. The request shows another summary or rehearsal than the proof that it names: no hash binds these.
 4. The trusted layer is no longer installed; or the submission named none, and another layer is now the first.
@@ -11,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from lictor_approval.errors import NotApprovable
 from lictor_approval.request_binding import bound
 from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest
-from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.inputs import are_same
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
 from lictor_schema.proofs.proof import ProofRehearsal, ProofResult
 
 
@@ -25,12 +27,22 @@ def superseded(
             each.submission_id != mine.submission_id
             and (each.task_id, each.agent_id, each.source_name, each.target)
             == (mine.task_id, mine.agent_id, mine.source_name, mine.target)
+            and not _calls_with_others(mine, each)
         ):
             return (
                 f"{mine.source_name} ({mine.target}) was submitted anew as {each.submission_id};"
                 " decide on that"
             )
     return None
+
+
+def _calls_with_others(mine: ApprovalBinding, later: ProgramSubmission) -> bool:
+    """Whether the later submission is the very same program, with other values."""
+    return (
+        later.language == mine.language
+        and program_hash(later.program, mine.program_hash_of) == mine.program_hash
+        and not are_same(mine.inputs, later.inputs)
+    )
 
 
 def proved_anew(

@@ -11,6 +11,7 @@ from lictor_schema.approvals.approval import AnyApprovalRequest, ApprovalDecisio
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.inputs import InputParameter, read_inputs
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
 from lictor_schema.proofs.proof import (
     GuaranteeResult,
@@ -91,6 +92,10 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
             }
             if changes.get("verdict", ProofVerdict.PROVED) is ProofVerdict.PROVED
             else {}
+        ),
+        "parameters": tuple(
+            InputParameter(name=name, type=type(value).__name__)
+            for name, value in read_inputs(of.inputs).items()
         ),
         "decided_at": NOW,
         "elapsed_ms": 1,

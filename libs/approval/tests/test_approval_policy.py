@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from lictor_approval.approval_policy import (
     ProofFindings,
-    Truth,
     contracts_named,
     findings,
     judge,
@@ -23,13 +22,16 @@ from lictor_approval.approval_policy import (
     needs_findings,
     policy_hash,
     read_policy,
+    values_not_looked_at,
 )
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.request_binding import asked
+from lictor_approval.truth import Truth
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.approvals.approval_policy import ApprovalPolicy
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+from lictor_schema.proofs.inputs import written_inputs
 from lictor_schema.proofs.proof import CertificateLevel, GuaranteeResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 
@@ -358,3 +360,75 @@ def test_rehearsal_covers_as_much_as_a_rule_demands_of_what_can_be_reached(
 def test_a_policy_of_before_keeps_its_name() -> None:
     rules = policy(rule("allow", **ALLOW))
     assert "rehears" not in rules.to_json().decode()
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def with_values(**values: Any) -> ApprovalRequest:
+    return request(inputs=written_inputs(values))
+
+
+def test_a_rule_that_says_nothing_of_values_allows_no_program_that_is_given_any() -> None:
+    """What is proved holds for every value; a rule that was written before there were any looked at none."""
+    rules = policy(rule("allow", **ALLOW))
+    assert said(rules, about=request()) == ("allow", "r0")
+    assert said(rules, about=with_values(limit=50)) == ("ask", None)
+    verdict = judge(rules, with_values(limit=50), GOOD)
+    assert verdict.judged[0].truth.why == "it does not say what limit may be"
+
+
+def test_a_rule_that_allows_has_to_name_every_value() -> None:
+    rules = policy(rule("allow", **ALLOW, inputs={"limit": {"any": True}}))
+    assert said(rules, about=with_values(limit=50)) == ("allow", "r0")
+    assert said(rules, about=with_values(limit=50, to="ada")) == ("ask", None)
+    assert said(rules, about=request()) == ("ask", None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "holds"),
+    [
+        ({"at_most": 50}, 50, True),
+        ({"at_most": 50}, 51, False),
+        ({"at_most": 50}, 50.5, False),
+        ({"at_most": 50}, float("inf"), False),
+        ({"at_most": 50}, 2**60, False),
+        ({"at_least": 1, "at_most": 50}, 0, False),
+        ({"at_least": 1, "at_most": 50}, 1.5, True),
+        ({"at_most": 50}, float("nan"), None),
+        ({"at_most": 50}, "50", None),
+        ({"at_most": 50}, True, None),
+        ({"one_of": ["ada", "bob"]}, "ada", True),
+        ({"one_of": ["ada", "bob"]}, "Ada", False),
+        ({"one_of": [1]}, True, False),
+        ({"one_of": [1]}, 1.0, False),
+        ({"one_of": [1, 100], "at_most": 50}, 100, False),
+    ],
+)
+def test_values_are_compared_exactly_and_what_has_no_order_is_unknown(
+    wanted: Any, value: Any, holds: bool | None
+) -> None:
+    about = with_values(x=value)
+    (allowing,) = judge(policy(rule("allow", **ALLOW, inputs={"x": wanted})), about, GOOD).judged
+    assert allowing.truth.holds is holds
+    decisions = {True: "reject", False: "ask", None: "ask"}
+    rejecting = policy(rule("reject", inputs={"x": wanted}))
+    assert said(rejecting, about=about)[0] == decisions[holds]
+
+
+def test_a_rule_that_rejects_may_look_at_one_value_of_several() -> None:
+    rules = policy(rule("reject", inputs={"limit": {"at_least": 1000}}))
+    assert said(rules, about=with_values(limit=1000, to="ada"))[0] == "reject"
+    assert said(rules, about=with_values(to="ada"))[0] == "ask"
+
+
+@pytest.mark.parametrize("wanted", [{}, {"any": True, "at_most": 5}, {"any": False}])
+def test_a_condition_on_a_value_says_one_thing(wanted: Any) -> None:
+    with pytest.raises(ConfigRefused):
+        policy(rule("reject", inputs={"x": wanted}))
+
+
+def test_a_rule_that_allows_whatever_value_is_named_and_older_policies_keep_their_hash() -> None:
+    rules = policy(rule("allow", **ALLOW, inputs={"x": {"any": True}}), rule("allow", **ALLOW))
+    assert values_not_looked_at(rules) == ("r0",)
+    assert b"inputs" not in policy(rule("allow", **ALLOW)).to_json()

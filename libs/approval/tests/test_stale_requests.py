@@ -85,6 +85,23 @@ def test_a_proof_with_other_runs_that_show_as_much_does_not() -> None:
         )
 
 
+def test_the_same_program_with_other_values_is_another_call_and_takes_no_place() -> None:
+    mine = request(inputs={"limit": 50})
+    for other in ({"limit": 51}, {"limit": {"float": "50.0"}}, {"limit": True}, None):
+        assert superseded(mine, [(4, submission(submission_id="s-2", inputs=other))]) is None
+    # Submitted anew as it was, or changed: whatever values it comes with now.
+    same = submission(submission_id="s-2", inputs={"limit": 50})
+    assert "submitted anew" in str(superseded(mine, [(4, same)]))
+    for values in ({"limit": 50}, {"limit": 51}, None):
+        changed = submission(submission_id="s-2", inputs=values, program="pass")
+        assert "submitted anew" in str(superseded(mine, [(4, changed)]))
+
+
+def test_true_and_one_are_other_values() -> None:
+    mine = request(inputs={"on": True})
+    assert superseded(mine, [(4, submission(submission_id="s-2", inputs={"on": 1}))]) is None
+
+
 def test_a_layer_that_is_no_longer_installed_does() -> None:
     assert layer_changed(request(), [LAYER, OTHER]) is None
     assert "no longer installed" in str(layer_changed(request(), [OTHER]))

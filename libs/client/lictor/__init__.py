@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lictor.governor import Governor
     from lictor.governor_connection import connect
     from lictor.programs import Program
+    from lictor.run_results import RunReport
     from lictor.runtimes.adapter_capabilities import AdapterCapabilities
     from lictor.runtimes.langchain import GuardCallbackHandler
     from lictor.runtimes.python.async_guard import Guard
@@ -35,6 +36,7 @@ __all__ = [
     "LictorError",
     "Program",
     "Published",
+    "RunReport",
     "StopBlocked",
     "SyncGuard",
     "ToolAsked",
@@ -56,6 +58,7 @@ _HOME_OF = {
     "LictorError": "errors",
     "Program": "programs",
     "Published": "event_publishing",
+    "RunReport": "run_results",
     "StopBlocked": "errors",
     "SyncGuard": "runtimes.python.blocking_guard",
     "ToolAsked": "errors",

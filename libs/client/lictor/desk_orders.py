@@ -23,6 +23,7 @@ DESKS = {
     "correct": "sealer",
     "erase": "sealer",
     "event": "supervisor",
+    "halt": "feedback",
     "mark": "policy-evaluator",
     "patch": "supervisor",
     "triage": "supervisor",

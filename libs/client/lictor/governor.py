@@ -26,6 +26,7 @@ from lictor.history.stored_decisions import AnyDecision, follow_decisions
 from lictor.history.stored_history import StoredHistory
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
+from lictor.run_results import RUN_TIMEOUT_S, RunReport, result_of
 from lictor.runtimes.guarded_session import Guarding, OnAsk, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import Task
@@ -400,6 +401,7 @@ class Governor:
                 source_name=program.name,
                 target=program.target,
                 program=program.source,
+                inputs=program.written_inputs(),
                 layer_hash=program.layer_hash,
                 timeout_ms=program.timeout_ms,
             )
@@ -418,6 +420,16 @@ class Governor:
     ) -> ApprovalEntry:
         """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
         return await approval_of(self._history, proved, timeout_s)
+
+    async def result(
+        self, request: ApprovalEntry | str, *, timeout_s: float = RUN_TIMEOUT_S
+    ) -> RunReport:
+        """What became of the run by a request, once it has ended: `request` is an entry about it, or its id.
+
+        Raises NotRun for a request by which nothing runs, NotInTime for one that has not run by then.
+        """
+        request_id = request if isinstance(request, str) else request.request_id
+        return await result_of(self._history, request_id, timeout_s)
 
     async def call_decision(
         self, request_id: str, timeout_s: float = APPROVAL_TIMEOUT_S

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ApprovalState,
     )
     from lictor_schema.approvals.call_approval import CallApprovalRequest, CallBinding
+    from lictor_schema.approvals.run import RunOutcome, RunReason
     from lictor_schema.contracts.action import (
         Authorization,
         ExecutionPlan,
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
         ReportGateRequest,
     )
     from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+    from lictor_schema.proofs.inputs import InputParameter
     from lictor_schema.proofs.proof import (
         GuaranteePossibility,
         GuaranteeResult,
@@ -224,6 +226,7 @@ __all__ = [
     "GuaranteeResult",
     "GuaranteeStanding",
     "GuardDecision",
+    "InputParameter",
     "MarkKind",
     "MatchedRule",
     "OperatorContext",
@@ -256,6 +259,8 @@ __all__ = [
     "RetriesSeen",
     "RetryPolicy",
     "RollbackPlan",
+    "RunOutcome",
+    "RunReason",
     "RungTaken",
     "SafeActionContract",
     "SessionStanding",
@@ -308,6 +313,7 @@ _NAMES_IN = {
     ),
     "lictor_schema.approvals.approval": "ApprovalBinding ApprovalEntry ApprovalExecution ApprovalRequest ApprovalState",
     "lictor_schema.approvals.call_approval": "CallApprovalRequest CallBinding",
+    "lictor_schema.approvals.run": "RunOutcome RunReason",
     "lictor_schema.contracts.decision_log": "ContractReason ContractViolation RetriesSeen RungTaken",
     "lictor_schema.contracts.decision_questions": (
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "
@@ -352,6 +358,7 @@ _NAMES_IN = {
     ),
     "lictor_schema.gates.gate": "DispatchGateRequest GateAnswer GateRequest ReportGateRequest",
     "lictor_schema.proofs.coverage": "CoverageReport CoverageStatus DomainCoverage",
+    "lictor_schema.proofs.inputs": "InputParameter",
     "lictor_schema.proofs.proof": (
         "GuaranteePossibility GuaranteeResult GuaranteeStanding ProofAnalysis ProofReason "
         "ProofRehearsal ProofResult ProofTimings ProofVerdict"

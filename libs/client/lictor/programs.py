@@ -9,7 +9,7 @@ Only `proved` lets a program go on. What is not answered in time is not proved.
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, NotInTime, Unreachable
 from lictor.history.stored_history import StoredHistory
+from lictor.program_parameters import parameters_of
 from lictor_bus.errors import BusError
 from lictor_bus.gates.history import PROOFS
 from lictor_bus.logs.entry_logs import body_in
@@ -27,6 +28,13 @@ from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import submission_id as derived_id
 from lictor_schema.gates.history import HistoryFilter
+from lictor_schema.proofs.inputs import (
+    InputRefused,
+    Inputs,
+    PlainValue,
+    why_not_of,
+    written_inputs,
+)
 from lictor_schema.proofs.program import Language, ProgramHashOf, ProgramSubmission, program_hash
 from lictor_schema.proofs.proof import ProofResult
 
@@ -48,6 +56,21 @@ class Program:
     language: Language = "python"
     layer_hash: str | None = None
     timeout_ms: int | None = None
+    inputs: Mapping[str, PlainValue] | None = None
+    """The values of the target's parameters: what is approved is a run with exactly these."""
+
+    def written_inputs(self) -> Inputs | None:
+        """Its values as they are submitted; SubmissionRefused when they can't be those of the program."""
+        try:
+            written = written_inputs(self.inputs or {}) or None
+        except InputRefused as error:
+            raise SubmissionRefused(f"{self.name}: {error}.") from None
+        parameters = parameters_of(self.source, self.language, self.target)
+        if parameters is not None and self.language != "ir":
+            problem = why_not_of(self.target, parameters, written)
+            if problem is not None:
+                raise SubmissionRefused(f"{self.name}: {problem.message}; {problem.remedy}.")
+        return written
 
     def submission_id(self, task_id: str, agent_id: str) -> str:
         """The same for the same question about a given layer: asking again is answered by what was found.
@@ -58,7 +81,8 @@ class Program:
             return str(uuid.uuid4())
         limits = str(self.timeout_ms)
         parts = (agent_id, self.language, self.name, self.target, self.layer_hash, limits)
-        return derived_id(task_id, *parts, content_hash(self.source))
+        values = () if not self.inputs else (content_hash(self.written_inputs()),)
+        return derived_id(task_id, *parts, content_hash(self.source), *values)
 
 
 async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> None:
@@ -70,7 +94,7 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
             own_message_id(
                 client,
                 f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}"
-                f".{each.submission_id}.{content_hash(each.program)}",
+                f".{each.submission_id}.{_question_hash(each)}",
             ),
         )
         for each in submissions
@@ -92,6 +116,11 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
             f"the programs could not be submitted: {error or type(error).__name__};"
             " `lictor doctor` shows whether the prover runs"
         ) from None
+
+
+def _question_hash(submission: ProgramSubmission) -> str:
+    program = content_hash(submission.program)
+    return program if submission.inputs is None else content_hash([program, submission.inputs])
 
 
 async def results(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lictor.governed_decision import GovernedDecision
     from lictor.governor import Governor
     from lictor.programs import Program
+    from lictor.run_results import RunReport
 
 ClaimTypeName = Literal["progress", "completion", "verified_completion"]
 EvidenceClassName = Literal[
@@ -273,6 +274,10 @@ class Task:
     async def approval(self, proved: ProofResult, timeout_s: float = 600.0) -> ApprovalEntry:
         """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
         return await self._governor.approval(proved, timeout_s=timeout_s)
+
+    async def result(self, request: ApprovalEntry | str, timeout_s: float = 600.0) -> "RunReport":
+        """What became of an approved program: what it returned, each call with its result, or why it failed."""
+        return await self._governor.result(request, timeout_s=timeout_s)
 
     async def sealed(self, timeout_s: float = 30.0) -> bytes:
         """The seal bundle of this task once it is closed."""

@@ -18,6 +18,7 @@ from lictor_schema.errors import describe_validation_error
 from lictor_schema.seals.correction import CorrectionOrder
 from lictor_schema.seals.erasure import ErasureOrder
 from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_schema.sessions.halt import HaltOrder
 
 A = TypeVar("A", bound=DeskAnswer)
 
@@ -76,7 +77,7 @@ def problems_in_words() -> Generator[None]:
 async def ordered_once(
     client: Client,
     desk: str,
-    order: CorrectionOrder | ErasureOrder,
+    order: CorrectionOrder | ErasureOrder | HaltOrder,
     answer_type: type[A],
     timeout_s: float = ASK_WITHIN_S,
 ) -> A:

@@ -117,6 +117,7 @@ GROUPS = {
         {
             "lint": ("agent.lint", "find errors, and what is surely not meant"),
             "show": ("agent.show", "tell what a definition says, tool by tool"),
+            "analyze": ("agent.analyze", "prove what rules over sequences of calls can do"),
             "list": ("agent.list", "list the definitions that sessions can begin with"),
             "diff": ("agent.diff", "compare two definitions"),
             "publish": (
@@ -198,6 +199,11 @@ GROUPS = {
                 "layer.show",
                 "show one: functions, demands, promises, contracts, and what programs may use",
             ),
+            "lint": ("layer.lint", "say what is wrong or unwise with one"),
+            "test": (
+                "layer.examples",
+                "hold its example programs to the verdicts that they say they get",
+            ),
         },
     ),
     "seal": (
@@ -255,6 +261,8 @@ GROUPS = {
             "list": ("session.list", "those that went on last, first"),
             "show": ("session.show", "how it stands"),
             "log": ("session.log", "everything that changed it"),
+            "halt": ("session.halt:HALT", "deny every further call"),
+            "resume": ("session.halt:RESUME", "let it go on"),
             "snapshot": ("session.state:SNAPSHOT", "keep its state"),
             "restore": ("session.state:RESTORE", "set its state back"),
             "reset": ("session.state:RESET", "forget what its policies and providers know"),

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
         def run(self, options: Namespace, /) -> "int | Coroutine[Any, Any, int]": ...
 
 
-OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, LAYER, INTERRUPTED, READER_GONE = (
+OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, LAYER, WAITING, INTERRUPTED, READER_GONE = (
     0,
     1,
     2,
     3,
     4,
     5,
+    6,
     130,
     141,
 )
@@ -72,6 +73,7 @@ exit codes:
   3    a server or service can't be reached
   4    a diff or an analysis found a difference
   5    a trusted layer can't be used: no program was judged by it
+  6    what was waited for has not happened yet, and may still
   130  interrupted
   141  the reader of the output went away
 """

@@ -46,6 +46,7 @@ def test_the_public_surface_is_exactly_this() -> None:
         "LictorError",
         "Program",
         "Published",
+        "RunReport",
         "StopBlocked",
         "SyncGuard",
         "ToolAsked",

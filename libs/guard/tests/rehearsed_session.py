@@ -223,7 +223,7 @@ class Rehearsal:
         known: Known | None = None
         while True:
             names = self.session.names_for_check(request, known)
-            entry, answer = self.session.check(request, self._load(names), self.now_us, known)
+            entry, answer = self.session.check(request, self._load(names), self.now_us, known=known)
             if isinstance(answer, Unsettled):
                 assert entry is None
                 read = answer.request_id if answer.read else None
@@ -251,8 +251,9 @@ class Rehearsal:
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
         usage: Usage | None = None,
+        **told: Any,
     ) -> ToolResultAnswer:
-        request = self.reported(tool, call_id, outcome, task, params, resources, usage)
+        request = self.reported(tool, call_id, outcome, task, params, resources, usage, **told)
         names = self.session.names_for_result(request)
         return self._ask(names, lambda facts: self.session.result(request, facts, self.now_us))
 
@@ -274,6 +275,7 @@ class Rehearsal:
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
         usage: Usage | None = None,
+        **told: Any,
     ) -> ToolResultReport:
         return ToolResultReport(
             **self._fields(task=task),
@@ -283,6 +285,7 @@ class Rehearsal:
             outcome=outcome,
             resources=resources,
             usage=usage,
+            **told,
         )
 
     def call(self, tool: str, outcome: Any = "ok", **fields: Any) -> ToolGateAnswer:
@@ -399,6 +402,10 @@ class Rehearsal:
         if entry is not None:
             self._append(entry, kept)
         return _read_back(answer)
+
+    def append(self, entry: AnySessionEntry) -> None:
+        """An entry that comes again."""
+        self._append(entry)
 
     def _append(self, entry: AnySessionEntry, kept: Mapping[str, Fact] | None = None) -> None:
         read = parse_session_entry(entry.model_dump_json(by_alias=True))

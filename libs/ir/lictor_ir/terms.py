@@ -11,7 +11,7 @@ Terms can be deep (a counter over a thousand branches): walk them with `postorde
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
@@ -313,14 +313,17 @@ def with_children(term: Term, parts: Sequence[Term]) -> Term:
             return term
 
 
-def variables(*roots: Term) -> frozenset[Var]:
-    """The variables that stand in the terms."""
-    return frozenset(term for term in postorder(*roots) if isinstance(term, Var))
+def variables(*roots: Term) -> Set[Var]:
+    """The variables that stand in the terms, in the order in which they do."""
+    return {term: None for term in postorder(*roots) if isinstance(term, Var)}.keys()
 
 
-def results(*roots: Term) -> frozenset[Result]:
-    """The results of trusted calls that stand in the terms."""
-    return frozenset(term for term in postorder(*roots) if isinstance(term, Result))
+def results(*roots: Term) -> Set[Result]:
+    """The results of trusted calls that stand in the terms, in the order in which they do.
+
+    Terms are hashed by where they are in memory: what is made of a plain set of them is another one in each process.
+    """
+    return {term: None for term in postorder(*roots) if isinstance(term, Result)}.keys()
 
 
 # -- folding ---------------------------------------------------------------------------------------

@@ -28,7 +28,20 @@ from lictor_ir.errors import TermError, UnspecifiedError
 from lictor_ir.evaluation import Environment, value
 from lictor_ir.operators import OPERATORS
 from lictor_ir.regexes import ReRepeat, ReText, full_match, python_pattern
-from lictor_ir.terms import FALSE, TRUE, App, Matches, Term, const, postorder, var
+from lictor_ir.terms import (
+    FALSE,
+    TRUE,
+    App,
+    Matches,
+    Term,
+    apply,
+    const,
+    postorder,
+    result,
+    results,
+    var,
+    variables,
+)
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, SCALARS, STR, ListOf, RowOf, Scalar
 from lictor_ir.values import RowValue
 
@@ -264,3 +277,11 @@ def test_a_constant_is_of_a_builtin_type_itself_whichever_was_made_first() -> No
 def test_a_scalar_type_from_another_process_is_the_same_object(scalar: Scalar) -> None:
     assert pickle.loads(pickle.dumps(scalar)) is scalar
     assert copy.deepcopy(ListOf(scalar)) == ListOf(scalar)
+
+
+def test_results_and_variables_come_in_the_same_order_in_every_process() -> None:
+    calls = [f"c{at}" for at in range(30)]
+    names = [f"x{at}" for at in range(30)]
+    read = apply("add", *(result(each, INT) for each in calls), *(var(each, INT) for each in names))
+    assert [each.call for each in results(read)] == calls
+    assert [each.name for each in variables(read)] == names

@@ -12,11 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar, get_args
 
 from lictor_run.child_orders import Approved, LayerPlace, UndoOrder, UndoStep
 from lictor_run.child_process import Child, child_process
-from lictor_run.errors import NotStarted
+from lictor_run.errors import EntryTooLarge, NotStarted
+from lictor_run.run_result import heard_result, too_large
 from lictor_run.transaction import EffectStage, RunEffect, effects_of, left, outcome, to_undo
 from lictor_schema.approvals.run import (
     MAX_OUTPUT,
@@ -27,12 +29,14 @@ from lictor_schema.approvals.run import (
     RunFinished,
     RunOutcome,
     RunReason,
+    RunResult,
     UndoDone,
     UndoFailed,
     UndoKind,
     UndoStarted,
 )
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import idempotency_key, run_entry_id
 
 E = TypeVar("E", bound=AnyRunEntry)
@@ -118,7 +122,7 @@ class Run:
         if not talk.is_ready:
             raise NotStarted(reason or _GARBLED)
         if reason is None:
-            return await self._finish(RunOutcome.EXECUTED, None)
+            return await self._finish(RunOutcome.EXECUTED, None, talk.result)
         return await self.compensate(approved.layer_hash, place, reason)
 
     async def compensate(
@@ -142,14 +146,17 @@ class Run:
                 break
         return await self._finish(outcome(self.effects), reason)
 
-    async def give_up(self, reason: RunReason) -> RunFinished:
-        """Say what became of the run without taking anything back."""
-        return await self._finish(outcome(self.effects), reason)
+    async def give_up(self, reason: RunReason, became: RunOutcome | None = None) -> RunFinished:
+        """Say what became of the run without taking anything back; by its journal, if that is not given."""
+        return await self._finish(became or outcome(self.effects), reason)
 
-    async def _finish(self, became: RunOutcome, reason: RunReason | None) -> RunFinished:
+    async def _finish(
+        self, became: RunOutcome, reason: RunReason | None, result: RunResult | None = None
+    ) -> RunFinished:
         effects = self.effects
         executed = became is RunOutcome.EXECUTED
-        return await self.write(
+        written = partial(
+            self.write,
             RunFinished,
             outcome=became,
             reason=reason,
@@ -159,6 +166,13 @@ class Run:
             output=self._output.decode(errors="replace")[:MAX_OUTPUT],
             elapsed_ms=self._elapsed_ms(),
         )
+        try:
+            return await written(result=result)
+        except EntryTooLarge:
+            if result is None or not result.kept:
+                raise
+            # A broker that takes less than a result may have: the run is done all the same.
+            return await written(result=too_large(len(canonical_json(result.value))))
 
     def _elapsed_ms(self) -> int:
         """The time since its first entry, whichever runner wrote that: what a reader of the journal counts too."""
@@ -197,6 +211,8 @@ class _Talk:
         self._may_undo = list(undoes)
         self._open: int | None = None
         """The call whose begin or undo was reported, and whose end is not yet."""
+        self.result: RunResult | None = None
+        """What the target returned, once it has."""
         self.is_ready = False
         """Whether everything was found to be what was approved."""
 
@@ -237,12 +253,21 @@ class _Talk:
 
     def _end(self, heard: dict[str, Any]) -> RunReason | None:
         if heard.get("code") is None:
-            return None if self._open is None else _GARBLED
+            return self._ended_well(heard)
         try:
             return _reason(heard)
         except (KeyError, ValueError):
             # However malformed its report: it ended, and what it did has to be taken back.
             return _GARBLED
+
+    def _ended_well(self, heard: dict[str, Any]) -> RunReason | None:
+        if self._open is not None:
+            return _GARBLED
+        try:
+            self.result = None if self._undoes else heard_result(heard.get("result"))
+        except ValueError:
+            return _GARBLED
+        return None
 
     async def on_run(self, child: Child, heard: dict[str, Any]) -> None:
         """A message of a running program; ValueError for one that can't come now."""

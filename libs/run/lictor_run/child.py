@@ -24,10 +24,12 @@ from lictor_run.errors import RunStopped
 from lictor_run.frames import read_frame, write_frame
 from lictor_run.lockstep import Lockstep
 from lictor_run.run_limits import RunLimits, end_with_parent, hold_to
-from lictor_run.sandbox import World, compiled
+from lictor_run.run_result import told_result
+from lictor_run.sandbox import World, call_target, compiled
 from lictor_run.stale_approval import check_python, load_layer_again, read_again
 from lictor_run.trusted_calls import Boundary
 from lictor_schema.approvals.run import UndoKind
+from lictor_schema.proofs.inputs import read_inputs
 
 if TYPE_CHECKING:
     from lictor_prove.commands import Commands
@@ -104,12 +106,11 @@ def main(arguments: list[str]) -> None:
 
 
 def carried_out(order: Mapping[str, Any], line: ParentChannel) -> dict[str, Any]:
-    """How it ended: without a code, when it ended well."""
+    """How it ended: without a code, when it ended well; then with what the target returned."""
     try:
         if order["do"] == "run":
-            _run(order, line)
-        else:
-            _undo(order, line)
+            return {"code": None, "result": told_result(_run(order, line))}
+        _undo(order, line)
     except RunStopped as stopped:
         return {"code": stopped.code, "message": stopped.message, "remedy": stopped.remedy}
     except MemoryError:
@@ -120,20 +121,25 @@ def carried_out(order: Mapping[str, Any], line: ParentChannel) -> dict[str, Any]
     return {"code": None}
 
 
-def _run(order: Mapping[str, Any], line: ParentChannel) -> None:
+def _run(order: Mapping[str, Any], line: ParentChannel) -> Any:
+    """What the target returned."""
     approved = approved_of(order["approved"])
     check_python(approved)
     living = load_layer_again(order["layer"], approved.layer_hash)
     program = read_again(approved, living)
     reader = ValueReader(living.rows)
-    boundary = Boundary(approved.run_id, living, reader, line, Lockstep(program.document))
+    inputs = read_inputs(approved.inputs)
+    lockstep = Lockstep(program.document, inputs)
+    boundary = Boundary(approved.run_id, living, reader, line, lockstep)
     line.ask("ready")
+    returned = None
     with living.runtime.active():
         if isinstance(program.parsed, ParsedProgram):
-            _run_python(approved, program.parsed, living, boundary, reader)
+            returned = _run_python(approved, program.parsed, living, boundary, reader, inputs)
         else:
-            _run_commands(program.parsed, living, boundary)
+            _run_commands(program.parsed, living, boundary, inputs)
     boundary.complete()
+    return returned
 
 
 def _run_python(
@@ -142,21 +148,24 @@ def _run_python(
     living: LivingLayer,
     boundary: Boundary,
     reader: ValueReader,
-) -> None:
+    inputs: Mapping[str, Any],
+) -> Any:
     world = World(outline_of(living.layer), living.rows, boundary.call_by_name)
     names = world.run(compiled(parsed.tree, approved.source_name))
     for schema, row in world.rows(names).items():
         reader.add(schema, row)
     boundary.begin()
-    names[approved.target]()
+    return call_target(names[approved.target], inputs)
 
 
-def _run_commands(commands: Commands, living: LivingLayer, boundary: Boundary) -> None:
+def _run_commands(
+    commands: Commands, living: LivingLayer, boundary: Boundary, inputs: Mapping[str, Any]
+) -> None:
     # Most programs are written in Python, and don't pay for this.
     from lictor_prove.commands import execute
 
     boundary.begin()
-    execute(commands, {}, boundary.call_by_name, rows=living.rows)
+    execute(commands, inputs, boundary.call_by_name, rows=living.rows)
 
 
 def _undo(order: Mapping[str, Any], line: ParentChannel) -> None:

@@ -25,6 +25,8 @@ class Approved:
     """The name of each guarantee, and whether the layer required it."""
     python: str | None
     """The Python that it was proved and rehearsed for; None where the proof does not say."""
+    inputs: Mapping[str, Any] | None = None
+    """The values of the target's parameters, as `lictor_schema.proofs.inputs` writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,10 @@ from lictor_run.errors import RunStopped
 class Lockstep:
     """A document that is run beside its program."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, inputs: Mapping[str, Any] | None = None) -> None:
+        """`inputs`: the values that the target is called with."""
         with _stopping():
-            self._following = Following(document, {}, monitored=True)
+            self._following = Following(document, dict(inputs or {}), monitored=True)
 
     def expect(
         self, effect: str, arguments: Mapping[str, Any], schemas: Collection[str] = ()

@@ -60,6 +60,14 @@ _OWN: Final = ".own"
 """No name of a program is spelled so."""
 
 
+def call_target(target: FunctionType, inputs: Mapping[str, Any]) -> Any:
+    """What the target returns when it is called with these values."""
+    code = target.__code__
+    by_position = code.co_varnames[: code.co_posonlyargcount]
+    named = {name: value for name, value in inputs.items() if name not in by_position}
+    return target(*(inputs[name] for name in by_position), **named)
+
+
 def compiled(tree: ast.Module, name: str) -> CodeType:
     """The code of a program; AttributeError for one that would look behind a value."""
     _refuse_ways_out(tree)

@@ -12,6 +12,7 @@ from lictor_ir.json.document import document_hash
 from lictor_prove.errors import ProveError, Rejected
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
+from lictor_prove.proof.given_inputs import why_not_with
 from lictor_prove.proof.prover import ReadProgram, read
 from lictor_prove.proof.runnability import why_not_run
 from lictor_prove.this_python import this_python
@@ -83,7 +84,7 @@ def read_again(approved: Approved, living: LivingLayer) -> ReadProgram:
     stated = tuple((each.name, bool(each.required_by)) for each in document.guarantees)
     if stated != approved.guarantees:
         raise stale("stale.guarantees", "the guarantees are not those that were proved")
-    never = why_not_run(document)
+    never = why_not_run(document) or why_not_with(document, approved.inputs)
     if never is not None:
         raise RunStopped(never.code, never.message, never.remedy)
     return program

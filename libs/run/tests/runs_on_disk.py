@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -267,12 +267,19 @@ class MemoryJournal:
 
 
 async def execute(
-    bank: Bank, source: str, *, journal: MemoryJournal | None = None, **limits: Any
+    bank: Bank,
+    source: str,
+    *,
+    journal: MemoryJournal | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    **limits: Any,
 ) -> tuple[RunFinished, MemoryJournal]:
-    """Run a program that is approved as it stands."""
+    """Run a program that is approved as it stands, with these values."""
     kept = journal or MemoryJournal()
     run = Run(RUN_ID, TASK_ID, kept, writer="w")
-    return await run.execute(bank.approved(source), bank.place(**limits), at_once), kept
+    return await run.execute(
+        bank.approved(source, inputs=inputs), bank.place(**limits), at_once
+    ), kept
 
 
 async def at_once() -> None:

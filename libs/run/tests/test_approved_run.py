@@ -8,17 +8,39 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
+from runs_on_disk import (
+    RUN_ID,
+    TASK_ID,
+    Bank,
+    MemoryJournal,
+    at_once,
+    execute,
+    program,
+    refused,
+    why_not,
+)
 
-from lictor_prove.proof.prover import prove
+from lictor_ir.json.document import document_hash
+from lictor_prove.proof.prover import document_of, prove
 from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_DEPTH
 from lictor_prove.this_python import this_python
 from lictor_run.approved_run import Run
-from lictor_run.errors import Fenced, RunStopped
+from lictor_run.errors import EntryTooLarge, Fenced, RunStopped
 from lictor_run.program_interpreter import ENVIRONMENT
+from lictor_run.run_result import heard_result
 from lictor_run.stale_approval import check_python
-from lictor_schema.approvals.run import EffectDone, EffectFailed, EffectStarted, RunOutcome
+from lictor_run.trusted_calls import MAX_RESULT
+from lictor_schema.approvals.run import (
+    EffectDone,
+    EffectFailed,
+    EffectStarted,
+    RunOutcome,
+    RunResult,
+)
+from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import idempotency_key
+from lictor_schema.proofs.inputs import written_inputs
+from lictor_schema.proofs.program import program_hash
 from lictor_schema.proofs.proof import ProofVerdict
 
 
@@ -245,8 +267,182 @@ def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: s
     assert why_not(bank, approved) == "stale.layer"
 
 
+PAYING = program(
+    """
+    if cents <= 100:
+        pay(name, cents)
+    """
+).replace("def main()", "def main(name: str, cents: int)")
+
+
+@pytest.mark.parametrize(
+    ("values", "done"),
+    [
+        ({"name": "ada", "cents": 5}, [["pay", "ada", 5]]),
+        ({"name": "  ada\n", "cents": -(2**70)}, [["pay", "  ada\n", -(2**70)]]),
+        ({"name": "ada", "cents": 101}, []),
+    ],
+)
+async def test_a_program_runs_with_exactly_the_values_that_were_approved(
+    bank: Bank, values: dict[str, Any], done: list[Any]
+) -> None:
+    approved = bank.approved(PAYING, inputs=written_inputs(values))
+    ended = await Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w").execute(
+        approved, bank.place(), at_once
+    )
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == done
+
+
+async def test_parameters_of_every_kind_are_passed(bank: Bank) -> None:
+    source = program(
+        """
+        rate(ratio)
+        if is_loud:
+            post(f"{text} {number}", loud=is_loud)
+        """
+    ).replace("def main()", "def main(number: int, /, text: str, *, ratio: float, is_loud: bool)")
+    values = {"number": 2**60, "text": "ä", "ratio": -0.0, "is_loud": True}
+    approved = bank.approved(source, inputs=written_inputs(values))
+    journal = MemoryJournal()
+    run = Run(RUN_ID, TASK_ID, journal, writer="w")
+    ended = await run.execute(approved, bank.place(), at_once)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["post", f"ä {2**60}", True]]
+    first = next(each for each in journal.entries if isinstance(each, EffectStarted))
+    assert first.arguments == {"value": {"float": "-0.0"}}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        (None, "inputs.not_run"),
+        ({"name": "ada"}, "inputs.not_run"),
+        ({"name": "ada", "cents": 5, "more": 1}, "inputs.unknown"),
+        ({"name": "ada", "cents": True}, "inputs.type"),
+        ({"name": "ada", "cents": {"float": "5.0"}}, "inputs.type"),
+        ({"name": "ada", "cents": {"int": "5"}}, "inputs.type"),
+        ({"name": ["ada"], "cents": 5}, "inputs.type"),
+    ],
+)
+async def test_values_that_are_not_those_of_the_program_do_not_run(
+    bank: Bank, inputs: Any, code: str
+) -> None:
+    assert why_not(bank, bank.approved(PAYING, inputs=inputs)) == code
+
+
+async def test_a_program_that_is_given_what_it_does_not_take_does_not_run(bank: Bank) -> None:
+    approved = bank.approved(program("send('x')"), inputs={"x": 1})
+    assert await refused(bank, approved) == "inputs.unknown"
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("send('x')", None),
+        ("return [account.name for account in accounts()]", ["ada", "bob"]),
+        ("return pay('ada', 5)", "receipt-ada-5"),
+        ("return (1, 2.5, {'a': True})", {"tuple": [1, {"float": "2.5"}, {"map": [["a", True]]}]}),
+        (f"return {2**60}", {"int": str(2**60)}),
+        ("return accounts()[0]", {"row": "Account", "columns": {"name": "ada", "cents": 5}}),
+    ],
+)
+async def test_what_the_target_returned_ends_the_journal(bank: Bank, body: str, value: Any) -> None:
+    source = program(body).replace("-> None", "-> object")
+    ended, journal = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert ended.result == RunResult(value=value, hash=content_hash(value))
+    assert journal.entries[-1] == ended
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("return Order(1)", "result.unwritable"),
+        ("return ['a' * 9_000] * 30", "result.too_large"),
+        ("return [[0] * 1_000] * 101", "result.unwritable"),
+    ],
+)
+async def test_a_result_that_is_not_kept_is_said_to_be_so_and_the_run_is_done(
+    bank: Bank, body: str, code: str
+) -> None:
+    more = """
+    from dataclasses import dataclass
+
+    @dataclass
+    class Order:
+        number: int
+    """
+    source = program(f"send('x')\n{body}", more).replace("-> None", "-> object")
+    ended, _ = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert ended.result is not None
+    assert not ended.result.kept
+    assert (ended.result.value, ended.result.hash) == (None, None)
+    assert ended.result.problem is not None
+    assert ended.result.problem.code == code
+    assert bank.done() == [["send", "x"]]
+
+
+async def test_a_result_that_the_broker_does_not_take_undoes_nothing(bank: Bank) -> None:
+    class Small(MemoryJournal):
+        async def append(self, entry: Any) -> None:
+            if len(entry.to_json()) > 10_000:
+                raise EntryTooLarge("more than the broker takes")
+            await super().append(entry)
+
+    source = program("send('x')\nreturn 'a' * 20_000").replace("-> None", "-> str")
+    ended, journal = await execute(bank, source, journal=Small())
+    assert ended.outcome is RunOutcome.EXECUTED
+    assert ended.result is not None
+    assert ended.result.problem is not None
+    assert ended.result.problem.code == "result.too_large"
+    assert journal.kinds == ["effect_started", "effect_done", "run_finished"]
+
+
+async def test_a_run_that_ended_early_returned_nothing(bank: Bank) -> None:
+    ended, _ = await execute(bank, program("send('refuse')\nreturn None"))
+    assert (ended.outcome, ended.result) == (RunOutcome.FAILED, None)
+    assert b'"result"' not in ended.to_json()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {},
+        5,
+        {"value": 1, "size": 2},
+        {"value": "a" * (MAX_RESULT + 1)},
+        {"value": float("nan")},
+        {"size": "big"},
+        {"unwritable": None},
+    ],
+)
+def test_a_child_that_tells_its_result_in_no_known_way_is_not_believed(told: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        heard_result(told)
+
+
+async def test_commands_run_with_the_values_that_were_approved(bank: Bank) -> None:
+    source = "lictor-commands v1\ninput name: str\ncall send(text = name)\n"
+    document = document_of(source, name="p.lictor", layer=bank.layer(), language="commands")
+    approved = bank.approved(
+        program("send('x')"),
+        program=source,
+        program_hash=program_hash(source),
+        language="commands",
+        source_name="p.lictor",
+        ir_hash=document_hash(document),
+        inputs={"name": "ada"},
+    )
+    run = Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w")
+    ended = await run.execute(approved, bank.place(), at_once)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["send", "ada"]]
+
+
 NEVER_RUN = {
-    "parameters": program("send('x')").replace("def main()", "def main(cents: int)"),
     "an argument of more bytes than a call takes": program(f"send('{'a' * (MAX_ARGUMENTS + 1)}')"),
     "an argument that is nested too deep": program(
         f"some({'[' * (MAX_DEPTH + 2)}{']' * (MAX_DEPTH + 2)})",

@@ -7,8 +7,10 @@ another program.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from diverging_child import give_document
@@ -21,7 +23,8 @@ from lictor_ir.text.document_reader import read
 from lictor_layer.rows import row_class
 from lictor_prove.proof.prover import document_of
 from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_PARTS
-from lictor_run.lockstep import ir_value
+from lictor_run.errors import RunStopped
+from lictor_run.lockstep import Lockstep, ir_value
 from lictor_run.trusted_calls import MAX_RESULT
 from lictor_schema.approvals.run import RunFinished, RunOutcome
 
@@ -54,13 +57,14 @@ async def _run(
     source: str,
     followed: Document | str,
     monkeypatch: pytest.MonkeyPatch,
+    inputs: Mapping[str, Any] | None = None,
 ) -> tuple[RunFinished, MemoryJournal]:
     """Runs a program beside the document, or beside that of another program."""
     if isinstance(followed, str):
         followed = document_of(followed, name="program.py", layer=bank.layer())
     with monkeypatch.context() as patched:
         give_document(followed, bank.root.parent, patched)
-        return await execute(bank, source)
+        return await execute(bank, source, inputs=inputs)
 
 
 def _code(ended: RunFinished) -> str:
@@ -359,3 +363,39 @@ def test_rows_are_known_to_documents_wherever_they_stand() -> None:
     assert ir_value([row]) == [plain]
     assert ir_value((row, 1)) == (plain, 1)
     assert ir_value({"a": row}) == {"a": plain}
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+PAYING = program("if cents <= 100:\n    pay(name, cents)").replace(
+    "def main()", "def main(name: str, cents: int)"
+)
+FIVE = {"name": "ada", "cents": 5}
+
+
+async def test_a_run_follows_its_document_with_the_values_that_it_is_given(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, _ = await _run(bank, PAYING, PAYING, monkeypatch, FIVE)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["pay", "ada", 5]]
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [("pay(name, cents)", "pay(name, cents + 1)"), ("<= 100", "<= 4"), ("pay(name", "pay('bob'")],
+    ids=["another amount", "no call", "another account"],
+)
+async def test_a_run_that_does_something_else_with_these_values_is_stopped_before(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch, now: str, before: str
+) -> None:
+    ended, _ = await _run(bank, PAYING, PAYING.replace(now, before), monkeypatch, FIVE)
+    assert (ended.outcome, _code(ended)) == (RunOutcome.FAILED, "run.diverged")
+    assert bank.done() == []
+
+
+@pytest.mark.parametrize("inputs", [{}, {"name": "ada"}, {"name": "ada", "cents": "5"}])
+def test_a_document_is_not_followed_without_its_values(bank: Bank, inputs: dict[str, Any]) -> None:
+    document = document_of(PAYING, name="program.py", layer=bank.layer())
+    with pytest.raises(RunStopped, match=r"is not given|must be int"):
+        Lockstep(document, inputs)

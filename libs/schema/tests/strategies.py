@@ -20,7 +20,12 @@ from lictor_schema.approvals.approval import (
     ApprovalState,
     guarantees_hash,
 )
-from lictor_schema.approvals.approval_policy import ApprovalPolicy, PolicyConditions, PolicyRule
+from lictor_schema.approvals.approval_policy import (
+    ApprovalPolicy,
+    PolicyConditions,
+    PolicyRule,
+    ValueCondition,
+)
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
     asks_hash,
@@ -82,6 +87,7 @@ from lictor_schema.packs.temporal_conditions import (
     SinceLast,
     TotalOf,
 )
+from lictor_schema.proofs.inputs import Inputs, written_inputs
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 from lictor_schema.seals.correction import CorrectionAnswer
 from lictor_schema.seals.episode import DecisionEpisode, OutcomeCode, Telemetry
@@ -134,6 +140,18 @@ FINITE_JSON = st.recursive(
 """JSON values that have a canonical form."""
 
 
+GIVEN = st.dictionaries(
+    st.text(CHARACTERS, min_size=1, max_size=_MAX_DRAWN_TEXT),
+    st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats()
+    | st.text(st.characters(max_codepoint=0x2FFFF, exclude_categories=["Cs"]), max_size=12),
+    min_size=1,
+    max_size=_MAX_DRAWN_ITEMS,
+).map(written_inputs)
+"""Values of a program's parameters."""
+
+
 def instances(model: type[M]) -> st.SearchStrategy[M]:
     """Valid instances of a model."""
     if issubclass(model, Condition):
@@ -158,6 +176,8 @@ _cached_fields = cache(fields)
 
 
 def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy[Any]:
+    if annotation == Inputs:
+        return GIVEN
     limits = constraints or {}
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -442,6 +462,11 @@ def _proof(drawn: Fields) -> Fields:
     }
 
 
+def _value_condition(drawn: Fields) -> Fields:
+    others = [drawn[name] for name in ("one_of", "at_least", "at_most")]
+    return {**drawn, "any": True if all(each is None for each in others) else None}
+
+
 def _policy_rule(drawn: Fields) -> Fields:
     return {**drawn, "decision": "ask"}
 
@@ -631,6 +656,7 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     PolicyPack: _pack,
     Precondition: _precondition,
     ProofResult: _proof,
+    ValueCondition: _value_condition,
     HistoryAnswer: _history_answer,
     ReceiptAnswer: _receipt_answer,
     ReceiptReport: _receipt_report,

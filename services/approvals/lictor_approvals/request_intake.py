@@ -22,6 +22,7 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all, read_from
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
+from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
@@ -203,7 +204,7 @@ def _submission(result: ProofResult, submissions: Submissions) -> tuple[int, Pro
     if len(questions) > 1:
         raise MessageRefused(
             f"submission {result.submission_id} was made {len(questions)} times with the same program and"
-            " other names, targets, agents or layers: which one was proved is unknown",
+            " other names, targets, agents, layers or values: which one was proved is unknown",
             remedy="submit each program under an id of its own",
         )
     return found[0]
@@ -216,4 +217,6 @@ def _question(submission: ProgramSubmission) -> tuple[str | None, ...]:
         submission.source_name,
         submission.target,
         submission.layer_hash,
+        # Not the values themselves: `1` and `True` are the same to Python.
+        None if submission.inputs is None else content_hash(submission.inputs),
     )

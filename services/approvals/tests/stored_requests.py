@@ -13,6 +13,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
+from lictor_schema.proofs.inputs import Inputs
 
 A_DAY = timedelta(days=1)
 
@@ -25,14 +26,17 @@ async def store(client: Client, entry: ApprovalEntry) -> None:
     await Appends(client).append(streams.APPROVALS, message, found.last, log=found.subjects)
 
 
-async def stored_request(client: Client, **proved: Any) -> ApprovalRequest:
+async def stored_request(
+    client: Client, inputs: Inputs | None = None, **proved: Any
+) -> ApprovalRequest:
     """A request on the bus, with its program at the place that it names."""
     await streams.declare(client, streams.APPROVALS, streams.PROGRAMS)
-    asked = asked_for(submission(), 3, proof(submission(), **proved), 5, at=NOW, within=A_DAY)
+    mine = submission(inputs=inputs)
+    asked = asked_for(mine, 3, proof(mine, **proved), 5, at=NOW, within=A_DAY)
     for number in range(asked.program_sequence):
         submitted = submission(submission_id=f"s-{asked.program_sequence - 2 - number}")
         if number == asked.program_sequence - 1:
-            submitted = submission()
+            submitted = mine
         await publish_one(
             client, streams.PROGRAMS, Outgoing(subjects.program(None, "t-1"), submitted.to_json())
         )

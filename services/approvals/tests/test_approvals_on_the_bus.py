@@ -20,6 +20,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_schema.approvals.approval import ApprovalExecution, ApprovalState
 from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.inputs import InputParameter
 from lictor_schema.proofs.program import program_hash
 from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict
 from lictor_seal import SigningKey, TrustedKey, TrustStore
@@ -56,6 +57,50 @@ async def test_what_is_not_proved_or_can_not_run_is_asked_of_nobody(bus: Bus) ->
         await bus.until_handled()
         assert await bus.states() == []
         assert await bus.dead() == []
+
+
+async def test_the_same_program_is_asked_about_once_for_each_set_of_values(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove(inputs={"limit": 50})
+        await bus.prove(submission_id="s-2", inputs={"limit": 51})
+        await bus.until_states("requested", "requested")
+        lives = await bus.lives()
+        assert [life.program.binding.inputs for life in lives] == [{"limit": 50}, {"limit": 51}]
+        assert len({life.request.binding_hash for life in lives}) == 2
+        # Another program of that name takes the place of both.
+        await bus.prove(submission_id="s-3", program="pass", inputs={"limit": 51})
+        await bus.until_states("stale", "stale", "requested")
+
+
+async def test_values_that_are_not_those_of_the_program_are_asked_of_nobody(bus: Bus) -> None:
+    """Whoever publishes past the SDK, and whatever a prover of another version makes of it."""
+    takes = (InputParameter(name="limit", type="int"),)
+    async with bus.service():
+        for number, (inputs, parameters) in enumerate(
+            [
+                (None, takes),
+                ({"limit": True}, takes),
+                ({"limit": 5, "more": 5}, takes),
+                ({"limit": 5}, ()),
+                ({"limit": 5}, None),
+            ]
+        ):
+            submitted = await bus.submit(submission_id=f"s-{number}", inputs=inputs)
+            await bus.answer(submitted, parameters=parameters)
+        await bus.until_handled()
+        assert await bus.states() == []
+        assert await bus.dead() == []
+
+
+async def test_one_submission_id_with_two_sets_of_values_is_set_aside(bus: Bus) -> None:
+    async with bus.service():
+        first = await bus.submit(inputs={"limit": 1})
+        await bus.submit(inputs={"limit": True})
+        await bus.answer(first)
+        await bus.until_handled()
+        assert await bus.states() == []
+        (dead,) = await bus.dead()
+        assert "which one was proved is unknown" in dead.letter.reason
 
 
 async def test_an_agent_is_told_where_its_approval_stands_now_and_not_what_was_so_once(

@@ -8,7 +8,8 @@ from nats.aio.msg import Msg
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
 from lictor_bus.gates.denials import FEEDBACK
-from lictor_bus.gates.gate_runner import GateRunner
+from lictor_bus.gates.desk import HALT, HALT_NEWS
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
@@ -16,6 +17,9 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
+from lictor_feedback.halt.desk import HaltDesk
+from lictor_feedback.halt.read_position import ReadPosition
+from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.projectors import BELL, projectors
 from lictor_feedback.session.approvals import ApprovalReader, TrustedApprovers
 from lictor_feedback.session.engine import Engine
@@ -30,6 +34,7 @@ from lictor_schema.decisions.guard_decision import GuardDecision
 from lictor_schema.gates.gate_record import SessionGateRecord
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.feedback import StampedFeedback
+from lictor_schema.sessions.halt import HaltEntry
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
 NAME = FEEDBACK
@@ -49,12 +54,19 @@ SPEC = ServiceSpec(
         streams.DECISIONS,
         streams.TIMERS,
         streams.GATES,
+        streams.ACTIONS,
     ),
     channels=(
         StreamChannel(
             subject=subjects.SESSION_LOG.pattern,
             message=AnySessionEntry,
             description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
+            reads=False,
+        ),
+        StreamChannel(
+            subject=subjects.HALTS,
+            message=HaltEntry,
+            description="Operators' orders to halt sessions, and to let them go on (stream SESSIONS).",
             reads=False,
         ),
         StreamChannel(
@@ -88,8 +100,8 @@ SPEC = ServiceSpec(
 
 async def make_engine(
     runtime: ServiceRuntime, client: TolerantClient, sessions: Sessions
-) -> Engine:
-    """The sessions of this instance, on a connection to the store of its own."""
+) -> tuple[Engine, HaltWatch]:
+    """The sessions of this instance, and what is halted, on a connection to the store of their own."""
     age = ServerAge()
     url = runtime.settings.redis_url
     redis = await runtime.connections.redis(age.on_connect)
@@ -111,7 +123,7 @@ async def make_engine(
         engine.doubt(message.data.decode("utf-8", "replace"))
 
     await client.subscribe_surely(subjects.SESSION_DOUBT, cb=on_doubt)
-    return engine
+    return engine, HaltWatch(client, ReadPosition(redis, age, quick, runtime.tags()))
 
 
 async def make_loops(
@@ -135,16 +147,18 @@ async def make_loops(
             now_us=now_us,
         )
 
-    desk = SessionQuestions(
-        await make_engine(runtime, client, sessions),
-        sessions,
-        standing,
-        ApprovalReader(client, approvers).read,
-    )
+    engine, watch = await make_engine(runtime, client, sessions)
+    approvals = ApprovalReader(client, approvers).read
+    desk = SessionQuestions(engine, sessions, standing, watch, approvals)
+    orders = HaltDesk(client, engine, sessions, watch)
     gates = GateRunner(
         client,
         NAME,
-        SessionReplies(desk).bound(),
+        (
+            *SessionReplies(desk).bound(),
+            BoundGate(gate=HALT, handle=orders.order),
+            BoundGate(gate=HALT_NEWS, handle=orders.news),
+        ),
         runtime.telemetry,
         at_once=QUESTIONS_AT_ONCE,
         records_linger_s=RECORDS_LINGER_S,
@@ -156,7 +170,7 @@ async def make_loops(
         dead=DeadLetters(runtime.client, NAME),
         telemetry=runtime.telemetry,
     )
-    return [*projectors(runtime, shelf.name_of), ticks, gates]
+    return [*projectors(runtime, shelf.name_of), ticks, watch, gates]
 
 
 def make_service() -> Service:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from reporting import reach, service_process, wait_until_ready
 import lictor
 from lictor.errors import LictorError, NotInTime
 from lictor.governor import Governor
+from lictor.history.everyones_history import EveryonesHistory
+from lictor.programs import results
 from lictor_bus.logs.dead_letters import list_dead
-from lictor_bus.names import subjects
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_ir.json.document import to_json
@@ -29,6 +32,7 @@ from lictor_ir.text import write
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofProgress, ProofResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 
@@ -49,6 +53,7 @@ def main({inputs}) -> None:
 """
 SEND = '    send_mail("a@b", "A", "hello")'
 # Fermat: no solver finds the sum of two cubes that is a cube, and none proves in time that there is none.
+XYZ = {"x": 1, "y": 1, "z": 1}
 HARD = MAIL.format(
     most=0,
     inputs="x: int, y: int, z: int",
@@ -184,19 +189,70 @@ async def test_commands_are_proved_like_python_and_only_programs_can_run(clean_i
     assert (again.cached, again.executable) == (True, True)
 
 
-async def test_a_program_with_parameters_is_proved_and_told_to_be_one_that_nobody_can_approve(
+COUNTED = NEWSLETTER.replace("def main()", "def main(count: int)")
+
+
+async def test_a_program_with_parameters_is_proved_for_all_values_and_runs_with_those_given(
     clean_infra,
 ):
-    asked = lictor.Program(NEWSLETTER.replace("def main()", "def main(count: int)"))
     async with prover(clean_infra) as governor:
-        for cached in (False, True):
+        for cached, count in ((False, 1), (True, 2**60)):
+            asked = lictor.Program(COUNTED, inputs={"count": count})
             (result,) = await governor.prove(asked, task_id="t")
             assert (result.cached, result.verdict.value) == (cached, "proved")
-            assert not result.executable
-            assert result.cannot_run is not None
-            assert result.cannot_run.code == "inputs.not_run"
-            with pytest.raises(LictorError, match="main takes count"):
-                await governor.approval(result)
+            assert (result.executable, result.cannot_run) == (True, None)
+            assert [str(each) for each in result.parameters or ()] == ["count: int"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        (None, "inputs.not_run"),
+        ({"count": True}, "inputs.type"),
+        ({"count": 1, "more": 1}, "inputs.unknown"),
+    ],
+)
+async def test_values_that_do_not_fit_are_refused_whoever_publishes_them(
+    clean_infra, inputs: Any, code: str
+):
+    """The SDK refuses them before they are sent; others publish what they like."""
+    asked = lictor.Program(COUNTED, inputs=inputs)
+    async with prover(clean_infra) as governor:
+        with pytest.raises(LictorError, match="main"):
+            await governor.prove(asked, task_id="t")
+        submission = ProgramSubmission(
+            submission_id="s-1",
+            task_id="t",
+            agent_id="agent",
+            runtime=governor.identity.runtime,
+            correlation_id="t",
+            submitted_at=datetime.now(UTC),
+            language="python",
+            source_name="program.py",
+            program=COUNTED,
+            inputs=inputs,
+        )
+        client = await nats.connect(clean_infra.nats_url)
+        subject = subjects.program(submission.runtime, submission.task_id)
+        await publish_one(client, streams.PROGRAMS, Outgoing(subject, submission.to_json()))
+        async with aclosing(results(EveryonesHistory(client), [submission], 60)) as answers:
+            result = await anext(answers)
+        await client.close()
+        assert result.verdict.value == "proved"
+        assert result.cannot_run is not None
+        assert result.cannot_run.code == code
+        with pytest.raises(LictorError, match="main"):
+            await governor.approval(result)
+
+
+async def test_what_was_refuted_before_is_told_with_the_values_of_now(clean_infra):
+    source = MAIL.format(most=0, inputs="x: int", body=SEND)
+    async with prover(clean_infra) as governor:
+        for value, cached in ((1, False), (2, True)):
+            asked = lictor.Program(source, inputs={"x": value})
+            (result,) = await governor.prove(asked, task_id="t")
+            assert (result.verdict.value, result.cached) == ("refuted", cached)
+            assert (result.executable, result.cannot_run) == (True, None)
 
 
 async def test_a_layer_that_is_not_here_proves_nothing(clean_infra):
@@ -224,7 +280,7 @@ async def test_a_hard_program_does_not_hold_up_the_others_and_tells_how_far_it_i
 
         await client.subscribe(subjects.PROOF_PROGRESS.where(task="hard"), cb=hear)
         await client.flush()
-        hard = lictor.Program(HARD, timeout_ms=6_000)
+        hard = lictor.Program(HARD, timeout_ms=6_000, inputs=XYZ)
         waiting = asyncio.create_task(governor.prove(hard, task_id="hard"))
         results = await governor.prove(*[mails(n) for n in range(1, 9)], task_id="easy")
         assert not waiting.done()

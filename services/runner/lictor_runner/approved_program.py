@@ -72,6 +72,8 @@ def approved_of(
         layer_hash=binding.layer_hash,
         guarantees=tuple((each.name, each.required) for each in proof.guarantees),
         python=binding.python,
+        # Bound anew and held against the hash that was signed above: no other place is asked for them.
+        inputs=binding.inputs,
     )
 
 

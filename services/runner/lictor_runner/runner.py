@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from lictor_approval.decision_validity import permission, ran, withdrawn
 from lictor_approval.errors import ApprovalError, BrokenLog, ConfigRefused
+from lictor_approval.request_binding import why_not_journal_of
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError, MessageRefused
@@ -55,7 +56,14 @@ from lictor_schema.approvals.approval import (
     ApprovalRequest,
     ApprovalState,
 )
-from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
+from lictor_schema.approvals.run import (
+    AnyRunEntry,
+    RunFinished,
+    RunOutcome,
+    RunReason,
+    RunStarted,
+    RunTakenOver,
+)
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import CertificateLevel, ProofResult
@@ -68,6 +76,19 @@ _LOST = RunReason(
     message="the runner that began it is gone",
     remedy="find out why it ended; submit the program again if it shall run",
 )
+
+
+def _foreign(request: ApprovalRequest, entries: Iterable[AnyRunEntry]) -> RunReason | None:
+    """Why nothing that a journal says is believed."""
+    why = why_not_journal_of(request, entries)
+    if why is None:
+        return None
+    log.error("ALARM: run %s: %s", request.request_id, why)
+    return RunReason(
+        code="journal.other",
+        message=why,
+        remedy="find out who else wrote to stream RUNS, and what the program did",
+    )
 
 
 def _folded(entries: Iterable[ApprovalEntry]) -> RequestLife | None:
@@ -218,6 +239,7 @@ class Runner:
                 ir_hash=approved.ir_hash,
                 layer_hash=approved.layer_hash,
                 guarantees_hash=request.binding.guarantees_hash,
+                inputs=approved.inputs,
                 approved_by=by,
                 signed=signed,
             )
@@ -279,6 +301,9 @@ class Runner:
         runtime, task_id = request.binding.runtime, request.binding.task_id
         journal = await StreamJournal.read(self._client, runtime, task_id, request.request_id)
         ended = finished(journal.entries)
+        foreign = _foreign(request, journal.entries)
+        if foreign is not None and ended is not None:
+            ended = ended.model_copy(update={"outcome": RunOutcome.IN_DOUBT, "reason": foreign})
         if ended is None:
             run = Run(
                 request.request_id,
@@ -291,7 +316,11 @@ class Runner:
             try:
                 await run.write(RunTakenOver, runner=self._name)
                 log.warning("run %s: its runner is gone; it is taken back", request.request_id)
-                ended = await self._taken_back(run, request)
+                if foreign is None:
+                    ended = await self._taken_back(run, request)
+                else:
+                    # What it says was done may never have been, so nothing is taken back by its word.
+                    ended = await run.give_up(foreign, RunOutcome.IN_DOUBT)
             except Fenced as error:
                 raise BusError(str(error)) from None
             except (MessageRefused, *OUTAGES):

@@ -10,10 +10,12 @@ import pytest
 from runner_bus import PATIENCE_S, Bus, runner_bus
 from runs_on_disk import program
 
+from lictor.history.everyones_history import EveryonesHistory
+from lictor.run_results import result_of
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_run.transaction import effects_of
 from lictor_runner.run_journal import StreamJournal
-from lictor_schema.approvals.run import AnyRunEntry
+from lictor_schema.approvals.run import AnyRunEntry, RunFinished
 
 TWO = program("pay('ada', 1)\nbook('room')")
 FAILING = program("pay('ada', 1)\nbook('room')\nsend('refuse')")
@@ -110,6 +112,45 @@ async def test_a_run_that_was_complete_is_told_by_the_next_runner(bus: Bus) -> N
     assert found == "executed"
     assert bus.bank.done() == [["pay", "ada", 1], ["book", "room"]]
     assert (await bus.life(request_id)).state.value == "executed"
+
+
+RETURNING = program("receipt = pay(name, cents)\nbook('room')\nreturn [receipt, cents]").replace(
+    "def main() -> None", "def main(name: str, cents: int) -> object"
+)
+GIVEN = {"name": "ada", "cents": 1}
+
+
+@pytest.mark.parametrize("entry", range(6))
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_a_result_is_told_once_or_the_run_is_taken_back_wherever_its_runner_was_killed(
+    bus: Bus, entry: int, after: bool
+) -> None:
+    """Entries: begun, two calls of two entries each, and the end with the result."""
+    request_id, delivery = await bus.approved(RETURNING, inputs=GIVEN)
+    with pytest.MonkeyPatch.context() as patch:
+        _die_at(patch, entry, after=after)
+        with pytest.raises(Killed):
+            await bus.runner().handle(delivery)
+    found = await bus.runner().handle(delivery)
+    # It comes again, to whichever runner: nothing runs a second time, and nothing is told again.
+    assert await bus.runner().handle(delivery) is None
+    await _check(bus, request_id, found)
+    ends = [each for each in await bus.journal(request_id) if isinstance(each, RunFinished)]
+    assert len(ends) == 1
+    history = EveryonesHistory(bus.client)
+    report = await result_of(history, request_id, PATIENCE_S)
+    assert report.outcome.value == found
+    if (entry, after) == (5, True):
+        assert (found, report.value) == ("executed", ["receipt-ada-1", 1])
+        assert ends[0].result is not None
+    else:
+        assert report.value is None
+        assert ends[0].result is None
+        assert report.reason is not None
+        assert report.reason.code == "runner.lost"
+    paid = [each for each in bus.bank.done() if each[0] == "pay"]
+    assert len(paid) <= 1
+    assert all(each == ["pay", "ada", 1] for each in paid)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ async def test_a_certificate_that_is_not_stored_or_was_changed_does_not_help(bus
     assert "is not stored" in str((await bus.life(life.request.request_id)).reason)
 
     other = await bus.request(PAY, certify=with_certificate, source_name=f"{uuid.uuid4().hex}.py")
-    named = other.request.binding.certificate_hash
+    named = other.program.binding.certificate_hash
     assert named is not None
     await store_certificate(bus.client, named, b'{"certificate":{},"hash":""}')
     delivery = await bus.approve(other, MACHINE, automatic=GROUND)

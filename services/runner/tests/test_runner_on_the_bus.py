@@ -13,26 +13,33 @@ import pytest
 from runner_bus import ALICE, MALLORY, TASK, Bus
 from runs_on_disk import program
 
+from lictor.errors import NotInTime
+from lictor.history.everyones_history import EveryonesHistory
+from lictor.run_results import JournalRefused, NotRun, result_of
 from lictor_approval.decision_validity import permission, requested
 from lictor_approval.errors import ApprovalError
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, PublishAck, publish_expecting, publish_one
+from lictor_bus.wire.read import read_all
 from lictor_run.approved_run import Run
 from lictor_run.errors import EntryTooLarge, Fenced
+from lictor_runner.approved_program import StaleApproval, approved_of
 from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState, PolicyGround
 from lictor_schema.approvals.run import (
     EffectDone,
     EffectStarted,
     RunFinished,
+    RunOutcome,
     RunStarted,
     RunTakenOver,
     UndoKind,
 )
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_entry_id, approval_request_id
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_seal import TrustStore
 
 PAY = program("pay('ada', 5)\nsend('done')")
@@ -188,10 +195,10 @@ async def test_an_approval_that_binds_anything_else_than_what_is_stored_does_not
 ) -> None:
     life = await bus.request(PAY)
     other = content_hash("other") if field.endswith("hash") else "other"
-    binding = life.request.binding.model_copy(update={field: other})
+    binding = life.program.binding.model_copy(update={field: other})
     binding_hash = content_hash(binding)
     request_id = approval_request_id(binding.submission_id, binding_hash)
-    forged = life.request.model_copy(
+    forged = life.program.model_copy(
         update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
     )
     try:
@@ -203,6 +210,129 @@ async def test_an_approval_that_binds_anything_else_than_what_is_stored_does_not
         return
     delivery = await bus.approve(changed)
     await _withheld(bus, request_id, delivery)
+
+
+PAYING = program("pay(name, cents)").replace("def main()", "def main(name: str, cents: int)")
+FIVE = {"name": "ada", "cents": 5}
+
+
+async def test_a_program_runs_with_the_values_that_were_approved_and_its_journal_tells_them(
+    bus: Bus,
+) -> None:
+    request_id, delivery = await bus.approved(PAYING, inputs=FIVE)
+    assert await bus.runner().handle(delivery) == "executed"
+    assert bus.bank.done() == [["pay", "ada", 5]]
+    started, *_ = await bus.journal(request_id)
+    assert isinstance(started, RunStarted)
+    assert started.inputs == FIVE
+
+
+async def test_the_same_program_with_other_values_leaves_an_approval_as_it_is(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAYING, inputs=FIVE)
+    await bus.submit(PAYING, inputs={"name": "bob", "cents": 5})
+    assert await bus.runner().handle(delivery) == "executed"
+    assert bus.bank.done() == [["pay", "ada", 5]]
+    assert (await bus.life(request_id)).state.value == "executed"
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [{"name": "mallory", "cents": 5}, {"name": "ada", "cents": 500}, {"name": "ada"}, None],
+    ids=["another name", "another number", "one less", "none"],
+)
+async def test_values_in_a_binding_that_nobody_submitted_do_not_run(
+    bus: Bus, inputs: dict[str, Any] | None
+) -> None:
+    life = await bus.request(PAYING, inputs=FIVE)
+    binding = life.program.binding.model_copy(update={"inputs": inputs})
+    binding_hash = content_hash(binding)
+    request_id = approval_request_id(binding.submission_id, binding_hash)
+    forged = life.program.model_copy(
+        update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
+    )
+    await bus.write(requested(forged))
+    delivery = await bus.approve(await bus.life(request_id))
+    assert "not the one that was approved" in await _withheld(bus, request_id, delivery)
+
+
+async def test_values_that_are_swapped_after_the_approval_do_not_run(bus: Bus) -> None:
+    """Whoever can write to PROGRAMS submits under the very same id, and points a request there."""
+    life = await bus.request(PAYING, inputs=FIVE)
+    place, _ = await bus.submit(
+        PAYING,
+        submission_id=life.program.binding.submission_id,
+        inputs={"name": "mallory", "cents": 5},
+    )
+    moved = life.program.model_copy(update={"program_sequence": place})
+    moved = moved.model_copy(update={"request_id": life.request.request_id})
+    approved = await bus.approve(life)
+    with pytest.raises(StaleApproval, match="the submission is not the one that was approved"):
+        approved_of(moved, [(place, (await _submitted(bus))[-1])], None, ())
+    # What the request names is still there, and runs as it was approved.
+    assert await bus.runner().handle(approved) == "executed"
+    assert bus.bank.done() == [["pay", "ada", 5]]
+
+
+async def _submitted(bus: Bus) -> list[ProgramSubmission]:
+    subject = subjects.program(None, TASK)
+    return [
+        ProgramSubmission.from_json(each.body)
+        async for each in read_all(bus.client, streams.PROGRAMS, subject)
+    ]
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["it goes on", "it ended"])
+async def test_a_journal_with_other_values_than_were_approved_is_not_believed(
+    bus: Bus, is_over: bool
+) -> None:
+    life = await bus.request(PAYING, inputs=FIVE)
+    request = life.program
+    delivery = await bus.approve(life)
+    with pytest.MonkeyPatch.context() as patch:
+        # The runner is gone as soon as the approval is its own.
+        async def gone(*_args: Any, **_more: Any) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(StreamJournal, "append", gone)
+        with pytest.raises(KeyboardInterrupt):
+            await bus.runner().handle(delivery)
+    journal = await StreamJournal.read(bus.client, None, TASK, request.request_id)
+    forging = Run(request.request_id, TASK, journal, writer="mallory")
+    binding = request.binding
+    await forging.write(
+        RunStarted,
+        runner="mallory",
+        submission_id=binding.submission_id,
+        binding_hash=request.binding_hash,
+        program_hash=binding.program_hash,
+        ir_hash=binding.ir_hash,
+        layer_hash=binding.layer_hash,
+        guarantees_hash=binding.guarantees_hash,
+        inputs={"name": "ada", "cents": 500},
+        approved_by="alice",
+        signed=str((await bus.life(request.request_id)).signed),
+    )
+    key = str(uuid.uuid4())
+    await forging.write(
+        EffectStarted,
+        call=0,
+        effect="pay",
+        arguments={"account": "ada", "cents": 500},
+        idempotency_key=key,
+        undo=UndoKind.POSSIBLE,
+    )
+    await forging.write(
+        EffectDone, call=0, result="receipt-ada-500", result_hash=content_hash("receipt-ada-500")
+    )
+    if is_over:
+        await forging.write(
+            RunFinished, outcome=RunOutcome.EXECUTED, effects=1, undone=0, elapsed_ms=1
+        )
+    assert await bus.runner().handle(delivery) == "in_doubt"
+    after = await bus.life(request.request_id)
+    assert after.state.value == "in_doubt"
+    assert "journal.other: its journal says other values than were approved" in str(after.reason)
+    assert bus.bank.done() == [], "nothing is taken back by the word of a forged journal"
 
 
 async def test_without_readable_keys_nothing_runs_and_nothing_is_lost(bus: Bus) -> None:
@@ -267,6 +397,65 @@ async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bu
     code, told = await _lictor(bus, "runs", "show", "no-such-run")
     assert code == 1
     assert "there is no run" in told
+
+
+async def test_a_run_is_shown_with_its_values_and_its_result(bus: Bus) -> None:
+    source = PAYING.replace("pay(name, cents)", "return (pay(name, cents), 1.5)")
+    source = source.replace("-> None", "-> object")
+    request_id, delivery = await bus.approved(source, inputs=FIVE)
+    assert await bus.runner().handle(delivery) == "executed"
+    code, shown = await _lictor(bus, "runs", "show", request_id)
+    assert code == 0, shown
+    assert "with         cents = 5, name = 'ada'" in shown
+    assert "returned   ('receipt-ada-5', 1.5)" in shown
+    code, told = await _lictor(bus, "runs", "show", request_id, "--json")
+    result = json.loads(told)["entries"][-1]["result"]
+    assert result["value"] == {"tuple": ["receipt-ada-5", {"float": "1.5"}]}
+
+
+async def test_a_journal_that_is_not_of_what_was_approved_is_not_shown(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAYING, inputs=FIVE)
+    write = Run.write
+
+    async def forged(run: Run, kind: Any, **more: Any) -> Any:
+        if kind is RunStarted:
+            more["inputs"] = {"name": "mallory", "cents": 5}
+        return await write(run, kind, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "write", forged)
+        await bus.runner().handle(delivery)
+    code, shown = await _lictor(bus, "runs", "show", request_id)
+    assert code == 1
+    assert "its journal says other values than were approved" in shown
+    with pytest.raises(JournalRefused, match="other values than were approved"):
+        await result_of(EveryonesHistory(bus.client), request_id, 10)
+
+
+async def test_who_waits_for_a_result_is_told_that_there_will_be_none(bus: Bus) -> None:
+    history = EveryonesHistory(bus.client)
+    request_id, delivery = await bus.approved(PAY)
+    with pytest.raises(NotInTime, match=r"is approved after 0.5 s and has no result yet"):
+        await result_of(history, request_id, 0.5)
+    await bus.submit(program("send('other')"))
+    await bus.runner().handle(delivery)
+    with pytest.raises(NotRun, match=r"is stale, nothing ran: .*submitted anew"):
+        await result_of(history, request_id, 10)
+
+
+async def test_a_failed_run_tells_its_failure_and_every_call(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    await bus.runner().handle(delivery)
+    report = await result_of(EveryonesHistory(bus.client), request_id, 10)
+    assert (report.ok, report.outcome.value, report.value) == (False, "compensated", None)
+    assert report.reason is not None
+    assert report.reason.code == "effect.not_done"
+    assert [(each.effect, each.stage) for each in report.calls] == [
+        ("pay", "undone"),
+        ("send", "not_done"),
+    ]
+    assert report.calls[0].arguments == {"account": "ada", "cents": 5}
+    assert (report.calls[0].result, report.calls[0].has_result) == ("receipt-ada-5", True)
 
 
 async def test_what_was_just_approved_is_shown_when_it_has_run_and_how_long_that_took(

@@ -38,7 +38,8 @@ COLUMNS = ("combinations", "accepted", "cautious", "rejected", "differences", "s
 BATCH = 500
 SHOWN = 20
 PATIENCE = 60
-"""Seconds for one batch, which takes about one; no program of it may run for ever."""
+"""Seconds of CPU time for one batch, which takes about one; no program of it may run for ever. Others on the machine
+may take as long as they like."""
 
 
 # -- here ------------------------------------------------------------------------------------------
@@ -86,11 +87,11 @@ def _quiet() -> None:
 
 def _checked(batch: Sequence[Combination]) -> list[Difference | str]:
     # Ends this process, whatever it does: a loop inside of C hears of nothing else.
-    signal.alarm(PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         return [compared(each) for each in batch]
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _kind(what: str) -> str:

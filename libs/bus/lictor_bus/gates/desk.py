@@ -5,6 +5,7 @@ from typing import TypeVar
 from lictor_bus.gate import OPERATORS, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     APPROVALS,
+    FEEDBACK,
     POLICY_EVALUATOR,
     SEALER,
     SHARE_OF_CALLS,
@@ -21,6 +22,7 @@ from lictor_schema.decisions.mark import MarkOrder
 from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_schema.sessions.halt import HaltAnswer, HaltNews, HaltNewsAnswer, HaltOrder
 
 D = TypeVar("D", bound=DeskAnswer)
 
@@ -126,6 +128,37 @@ APPROVAL = _desk(
     "Keep a signed decision about a request.",
     title="approval",
     again="hand in the same decision again",
+)
+
+HALT = _desk(
+    "halt",
+    FEEDBACK,
+    HaltOrder,
+    HaltAnswer,
+    "For operators: halt a session, an agent or everything, or let it go on.",
+    away="the order may be stored, and it is not known that every gate holds to it",
+)
+
+
+def _no_news(request_id: str, refusal: GateRefusal) -> HaltNewsAnswer:
+    problem = f"{refusal.reason}; {refusal.remedy}"
+    return HaltNewsAnswer(request_id=request_id, known=False, problem=problem)
+
+
+HALT_NEWS = Gate(
+    subject=subjects.HALT_NEWS,
+    title="ask.halts",
+    description="The kill-switch was turned: the tool gates look at it before they allow another call.",
+    request=HaltNews,
+    answer=HaltNewsAnswer,
+    service=FEEDBACK,
+    asked_by=(SUPERVISOR,),
+    refuse=_no_news,
+    refusals=refusals_of(FEEDBACK, away="the tool gates can't be reached"),
+    # Shorter than the time after which the caller answers without it.
+    within_s=0.8,
+    share_of_payload=SHARE_OF_CALLS,
+    repeats=Repeats.READ,
 )
 
 

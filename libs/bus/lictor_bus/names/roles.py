@@ -184,10 +184,11 @@ def _ours() -> tuple[Role, ...]:
                 streams.TIMERS,
                 streams.GATES,
             ),
-            # What people said about calls that wait for them.
-            looks_at=(streams.APPROVALS,),
+            # What people said about calls that wait for them; whether the kill-switch is engaged.
+            looks_at=(streams.APPROVALS, streams.ACTIONS),
             writes=(
                 subjects.SESSION_LOG.any,
+                subjects.HALTS,
                 subjects.DEFINITION.any,
                 subjects.GUIDANCE.any,
                 subjects.GUARD_DECISION.any,

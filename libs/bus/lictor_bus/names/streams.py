@@ -154,8 +154,8 @@ STREAMS: dict[str, StreamSpec] = {
         ),
         StreamSpec(
             name=SESSIONS,
-            subjects=(subjects.SESSION_LOG.any,),
-            description="the logs of guarded sessions: everything that changed one, in order",
+            subjects=(subjects.SESSION_LOG.any, subjects.HALTS),
+            description="the logs of guarded sessions: everything that changed one, in order; and which are halted",
             audit=True,
         ),
         StreamSpec(

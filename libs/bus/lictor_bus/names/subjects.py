@@ -440,6 +440,11 @@ def contract_order(operation: str) -> str:
     return CONTRACT_ORDER.at(operation)
 
 
+HALTS = "lictor.halts"
+"""Where operators' orders to halt sessions, and to let them go on, are kept: one log."""
+HALT_NEWS = "lictor.ask.halts"
+"""Request/reply: the kill-switch was turned, and the tool gates must look at it."""
+
 SESSION_DOUBT = "lictor.doubt.session"
 """Between instances of the feedback service: what they have stored of a session may lack something."""
 

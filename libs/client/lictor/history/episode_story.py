@@ -216,7 +216,11 @@ def _receipt(report: Json, _: str) -> Told:
 def _run(entry: Json, _: str) -> Told:
     kind = entry["kind"]
     if kind == "run_started":
-        yield "approved", f"run {entry['run_id']}: {entry['approved_by']} approved the program"
+        given = f" with {_short(entry['inputs'])}" if entry.get("inputs") else ""
+        yield (
+            "approved",
+            f"run {entry['run_id']}: {entry['approved_by']} approved the program{given}",
+        )
     elif kind == "effect_started":
         yield "done", f"effect {entry['call']}: {entry['effect']}({_short(entry['arguments'])})"
     elif kind == "effect_done":
@@ -235,6 +239,11 @@ def _run(entry: Json, _: str) -> Told:
         reason: Json = entry.get("reason") or {}
         text = f"run {entry['run_id']} ended {entry['outcome']}: {entry['effects']} effects"
         text += f", {entry['undone']} taken back"
+        result: Json = entry.get("result") or {}
+        if result.get("problem"):
+            text += f"; its result is not kept: {result['problem']['message']}"
+        elif result.get("value") is not None:
+            text += f"; it returned {_short(result['value'])}"
         yield "done", text + (f": {reason['message']}" if reason else "")
 
 

@@ -24,6 +24,8 @@ from lictor_schema.sessions.session_log import (
     FeedbackDelivered,
     FeedbackRaised,
     SessionBegun,
+    SessionHalted,
+    SessionResumed,
     StateKept,
     StateReset,
     StateRestored,
@@ -110,7 +112,7 @@ class Overview:
             case CallReserved():
                 if entry.permission is not None:
                     self.asked.pop(entry.permission.request.request_id, None)
-            case StateRestored():
+            case StateRestored() | SessionHalted() | SessionResumed():
                 pass
 
     def _ask(self, request: CallApprovalRequest) -> None:
@@ -183,6 +185,10 @@ def told(entry: AnySessionEntry) -> str:
             return f"was set back to {to}: {entry.cause}"
         case StateReset():
             return f"was reset: {entry.cause}"
+        case SessionHalted():
+            return f"was halted by {entry.by}: {entry.reason}"
+        case SessionResumed():
+            return f"was let go on by {entry.by}: {entry.reason}"
 
 
 def _about(request: CallApprovalRequest) -> tuple[str, str, str]:

@@ -14,7 +14,8 @@ from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, warn
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.definitions.loading import read_files
-from lictor_guard.definitions.stored_versions import stored_form
+from lictor_guard.definitions.stored_versions import StoredVersion, stored_form
+from lictor_guard.definitions.tightening import why_not_tighter
 
 HELP = """\
 Check agent definitions and store them: sessions that begin from now on get them. Sessions that have
@@ -55,13 +56,13 @@ async def run(options: Namespace) -> int:
         if taken:
             warn("nothing was published.")
             return FAILED
-        newest = {each.version.definition.metadata.name: each.version.hash for each in kept}
+        newest = {each.version.definition.metadata.name: each.version for each in kept}
         for name, guarded in wanted.items():
-            sequence = None
-            if newest.get(name) != guarded.hash:
+            before, sequence = newest.get(name), None
+            if before is None or before.hash != guarded.hash:
                 body = stored_form(guarded, options.by)
                 sequence = await store_definition(client, name, body)
-            _tell(guarded, sequence, as_json=options.json)
+            _tell(guarded, before, sequence, as_json=options.json)
     return OK
 
 
@@ -77,8 +78,11 @@ def _is_other(guarded: Guarded, kept: Iterable[KeptDefinition]) -> bool:
     return bool(same_version) and definition not in same_version
 
 
-def _tell(guarded: Guarded, sequence: int | None, *, as_json: bool) -> None:
+def _tell(
+    guarded: Guarded, before: StoredVersion | None, sequence: int | None, *, as_json: bool
+) -> None:
     metadata = guarded.definition.metadata
+    against = None if before is None or sequence is None else why_not_tighter(before, guarded)
     what = "unchanged" if sequence is None else "published"
     if as_json:
         say_json(
@@ -88,7 +92,13 @@ def _tell(guarded: Guarded, sequence: int | None, *, as_json: bool) -> None:
                 "version": metadata.version,
                 "hash": guarded.hash,
                 "sequence": sequence,
+                "tightens": before.hash if before is not None and against == () else None,
             }
         )
     else:
         say(f"{what:<9}  {metadata.name} {metadata.version}  {guarded.hash}")
+        if before is not None and against is not None:
+            version = before.definition.metadata.version
+            if not against:
+                say(f"{'':<9}  a tightening: allows nothing that {version} denies")
+            say(f"{'':<9}  sessions that have begun go on by the version they began with")

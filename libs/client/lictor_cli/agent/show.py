@@ -5,12 +5,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lictor_cli.agent.sequence_words import labels_in_words, policy_in_words
 from lictor_cli.agent.sources import FoundDefinition, find_definition
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_guard.definitions.tool_names import overlap
 from lictor_schema.core.base_model import Model
 from lictor_schema.sessions.agent_definition import AgentDefinition, SectionSpec
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PolicySpec,
@@ -86,7 +88,16 @@ def _tools(definition: AgentDefinition) -> Iterator[str]:
         yield ""
         yield "policies"
         for spec in policies:
-            yield _part(spec.name, spec.kind, spec)
+            words = policy_in_words(spec)
+            if words is None:
+                yield _part(spec.name, spec.kind, spec)
+            else:
+                yield f"  {printable(spec.name)} ({spec.kind})  {printable(words, _SHOWN)}"
+    if definition.labels:
+        yield ""
+        yield "labels"
+        for each in labels_in_words(definition):
+            yield f"  {printable(each, _SHOWN)}"
 
 
 def _gates(
@@ -104,6 +115,8 @@ def _gates_tool(spec: PolicySpec, tool: ToolSpec) -> bool:
         case ReadBeforeWriteSpec():
             return tool.access == "write"
         case RateLimitSpec() | ParameterPatternSpec() | RequireApprovalSpec() | TimeWindowSpec():
+            return _any(spec.tools, tool)
+        case NeverAfterSpec() | OnlyAfterSpec() | TotalSpec():
             return _any(spec.tools, tool)
         case _:
             return True

@@ -12,17 +12,21 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
     common_arguments,
     counted,
+    printable,
     quiet_logs,
     say,
     say_json,
     say_table,
 )
 from lictor_schema.approvals.approval import ApprovalRequest, ApprovalState
+from lictor_schema.proofs.inputs import shown_inputs
 
 HELP = """\
 List requests and where they stand, those that wait first: proved programs, and tool calls that wait for people. Without
 --all, only those that are open.
 """
+
+_MAX_VALUES = 60
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -107,7 +111,9 @@ def _row(life: RequestLife, deciders: Deciders) -> tuple[str, ...]:
     if isinstance(request, ApprovalRequest):
         decides, verdict, badge = "any approver", _verdict(request), _badge(request)
         mine = request.binding
-        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}"
+        values = ", ".join(shown_inputs(mine.inputs))
+        given = f" with {printable(values, _MAX_VALUES)}" if values else ""
+        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}{given}"
     else:
         decides, verdict, badge = _decides(life, deciders), "-", "-"
         about = f"{request.binding.tool} in task {request.binding.task_id}"

@@ -17,6 +17,7 @@ from lictor_approval.approval_policy import (
     needs_certificate,
     needs_findings,
     policy_hash,
+    values_not_looked_at,
 )
 from lictor_approval.errors import ConfigRefused
 from lictor_bus.logs.certificates import load_certificate
@@ -72,6 +73,9 @@ async def run(options: Namespace) -> int:
         warnings = [
             f"rule {name} allows what was never compared with Python: leave `rehearsed: false` out"
             for name in lifts_rehearsal(policy)
+        ] + [
+            f"rule {name} allows whatever value is given: say `one_of`, `at_least` or `at_most` where that matters"
+            for name in values_not_looked_at(policy)
         ]
         told = {
             "ok": not problems,

@@ -18,6 +18,7 @@ from lictor_cli.approvals.sources import (
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
+from lictor_schema.proofs.inputs import shown_inputs
 from lictor_schema.proofs.proof import GuaranteeResult
 
 HELP = """\
@@ -73,6 +74,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
         ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
         ("verdict", _verdict(request)),
     )
+    yield from _values(request)
     yield ""
     if request.summary is None:
         yield "What it may do: the prover told no summary; read the program."
@@ -98,6 +100,17 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     for entry in entries:
         why = f": {entry.reason}" if entry.reason else ""
         yield f"{entry.state.value:<9}  {entry.at} by {printable(entry.by + why)}"
+
+
+def _values(request: ApprovalRequest) -> Iterable[str]:
+    """The values that it runs with, whole: blanks count, and what can't be seen is spelled out."""
+    values = shown_inputs(request.binding.inputs)
+    if not values:
+        return
+    yield ""
+    yield "It runs with these values, and no others:"
+    for each in values:
+        yield f"  {_harmless(each)}"
 
 
 def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:

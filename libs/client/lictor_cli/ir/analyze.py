@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lictor.errors import LictorError
 from lictor_cli.main import DIFFERENT, FAILED, OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
-from lictor_cli.prove.command import language_argument, language_of, read_source
 from lictor_cli.prove.layer_source import layer_arguments, layer_of, names_layer
+from lictor_cli.prove.submission import language_argument, language_of, read_source
 
 if TYPE_CHECKING:
     from lictor_ir.analysis import Budget, Entailment, Possible, Signature

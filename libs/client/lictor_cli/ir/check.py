@@ -90,7 +90,7 @@ def _derived(options: Namespace, carried: "Document", language: str) -> "Documen
         from lictor_prove.proof.prover import document_of
     except ModuleNotFoundError as error:
         raise LictorError(f"{error.name} is not installed here; install lictor-prove.") from None
-    from lictor_cli.prove.command import read_source
+    from lictor_cli.prove.submission import read_source
 
     if language == "document":
         raise LictorError(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lictor.errors import LictorError
 from lictor_cli.output.terminal import printable, warn
-from lictor_cli.prove.command import language_argument, language_of, read_source
 from lictor_cli.prove.layer_source import layer_arguments, layer_of
+from lictor_cli.prove.submission import language_argument, language_of, read_source
 
 if TYPE_CHECKING:
     from lictor_ir.document import Document

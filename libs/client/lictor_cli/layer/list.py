@@ -29,6 +29,14 @@ def arguments(parser: ArgumentParser) -> None:
         type=Path,
         help="directories that hold tools/<domain>/trusted (default: those of LICTOR_LAYERS)",
     )
+    parser.add_argument(
+        "--import-root",
+        metavar="DIR",
+        action="append",
+        type=Path,
+        default=[],
+        help="the same as DIR, as other commands name it",
+    )
     common_arguments(parser, connects=False)
 
 
@@ -36,7 +44,7 @@ def run(options: Namespace) -> int:
     """List them."""
     quiet_logs()
     rows: list[dict[str, object]] = []
-    for directory in named_layers(options.directories):
+    for directory in named_layers([*options.directories, *options.import_root]):
         try:
             rows.append({"directory": str(directory), **_figures(directory), "problem": None})
         except LayerUnusable as error:

@@ -3,9 +3,9 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from lictor_cli.layer.sources import layer_at, named_layers
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.prove.layer_source import layer_arguments, layer_of
 
 HELP = """\
 Show what programs may call under a trusted layer, with what each call demands and promises, the contracts that they can
@@ -22,15 +22,18 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         nargs="?",
         type=Path,
-        help="holds tools/<domain>/trusted (default: the first directory of LICTOR_LAYERS)",
+        help="the same as --import-root DIR: holds tools/<domain>/trusted",
     )
+    layer_arguments(parser)
     common_arguments(parser, connects=False)
 
 
 def run(options: Namespace) -> int:
     """Show it."""
     quiet_logs()
-    layer = layer_at(named_layers([options.directory] if options.directory else [])[0])
+    if options.directory is not None:
+        options.import_root = [options.directory, *(options.import_root or [])]
+    layer = layer_of(options)
     from lictor_prove.layers.offer import offer_text, offered
 
     offer = offered(layer)

@@ -15,14 +15,17 @@ from lictor.errors import LayerUnusable, LictorError
 from lictor_cli.main import FAILED, LAYER, OK
 from lictor_cli.output.progress_bar import counting
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.prove.input_options import given_inputs, input_arguments
 from lictor_cli.prove.layer_source import layer_arguments, layer_of, names_layer
 from lictor_cli.prove.proof_output import Broken, FileReport, Written, told, written_goals
+from lictor_cli.prove.submission import language_argument, language_of, read_source, submitted
 from lictor_cli.prove.suggestions import Suggestion, unified, write
 
 if TYPE_CHECKING:
     from lictor_prove.proof.result import Proof
     from lictor_prove.proof.settings import ProofSettings
     from lictor_prove.rehearsal.stage import Stage
+    from lictor_schema.proofs.inputs import Inputs
     from lictor_schema.proofs.program import Language
 
 HELP = """\
@@ -36,7 +39,6 @@ and must do what the proof says. It never has effects here. Where that can't be 
 The trusted layer is Python code that is run to learn what it declares: name only roots that you trust.
 With --submit, the running prover decides, with its own layers.
 """
-MAX_BYTES = 4 * 1024 * 1024
 LOCAL_TASK = "local"
 """The task of a proof that nobody submitted."""
 _BROKEN = "layer.broken"
@@ -117,24 +119,19 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
     )
-    common_arguments(parser)
-
-
-def language_argument(parser: ArgumentParser) -> None:
-    """What the files are written in."""
     parser.add_argument(
-        "--language",
-        choices=("python", "commands", "ir"),
-        help="what the files are written in (default: by their names: .py, .lictor, else ir)",
+        "--wait",
+        action="store_true",
+        help="with --submit: wait until it is decided and has run, and show the result; Ctrl-C withdraws nothing",
     )
-
-
-def language_of(path: Path, options: Namespace) -> "Language":
-    """What a file is written in: as it is said, else by its name. A wrong name is refused, never run as another."""
-    if options.language is not None:
-        return options.language
-    suffixes: dict[str, Language] = {".py": "python", ".lictor": "commands"}
-    return suffixes.get(path.suffix, "ir")
+    parser.add_argument(
+        "--wait-timeout",
+        metavar="S",
+        type=float,
+        help="with --wait: how long (default: until the request has ended); then exit code 6",
+    )
+    input_arguments(parser)
+    common_arguments(parser)
 
 
 async def run(options: Namespace) -> int:
@@ -144,6 +141,10 @@ async def run(options: Namespace) -> int:
         raise LictorError(
             f"--timeout is {options.timeout:g}: it must be more than 0, at most 86400."
         )
+    if not options.submit and (options.wait or options.wait_timeout is not None):
+        raise LictorError("--wait is for --submit: what is proved here runs nowhere.")
+    if options.wait_timeout is not None and not (options.wait and options.wait_timeout > 0):
+        raise LictorError("--wait-timeout needs --wait, and must be more than 0.")
     if options.submit and options.coverage != "entailment":
         raise LictorError(
             "--coverage is for proofs made here; the running prover tells entailment."
@@ -169,10 +170,16 @@ async def run(options: Namespace) -> int:
         )
     if options.submit and options.smtlib is not None:
         raise LictorError("--smtlib is for proofs made here: leave --submit or --smtlib out.")
+    if len(options.files) > 1 and (options.input or options.inputs is not None):
+        raise LictorError("--input and --inputs are for one program: prove each with its own.")
     codes = [OK]
     if options.submit:
-        for report in await _submitted(options):
-            codes.append(_tell(report, options))
+        reports = await submitted(options)
+        codes += [_tell(report, options) for report in reports]
+        if options.wait:
+            from lictor_cli.prove.waiting import waited
+
+            codes.append(await waited(reports, options))
         return max(codes)
     with (
         counting("proving", len(options.files), quiet=options.json) as advance,
@@ -234,23 +241,6 @@ def _lines(file: str) -> list[str]:
         return read_source(Path(file)).splitlines()
     except LictorError:
         return []
-
-
-def read_source(path: Path) -> str:
-    """The text of a program; LictorError when it is none."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise LictorError(f"the program can't be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise LictorError(f"the program has more than {MAX_BYTES} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise LictorError(
-            f"the program is no UTF-8 text: byte {error.start} can't be read"
-        ) from None
 
 
 # -- in this process -------------------------------------------------------------------------------
@@ -368,6 +358,7 @@ def _report(
             language=language,
             source_name=name,
             decided_at=datetime.now(UTC),
+            inputs=_written(options, source, language),
         ),
         broken=tuple(
             Broken(
@@ -385,6 +376,16 @@ def _report(
         certificate=written,
         smtlib=None if options.smtlib is None else written_goals(path, proof, options.smtlib),
     )
+
+
+def _written(options: Namespace, source: str, language: "Language") -> "Inputs | None":
+    """The values as they would be submitted."""
+    from lictor_schema.proofs.inputs import InputRefused, written_inputs
+
+    try:
+        return written_inputs(given_inputs(options, source, language) or {}) or None
+    except InputRefused as error:
+        raise LictorError(f"{error}.") from None
 
 
 def _certified(
@@ -408,35 +409,3 @@ def _certified(
             f"the certificate can't be written to {file}: {error.strerror or error}"
         ) from None
     return proof, Written(file=str(file))
-
-
-# -- by the prover on the bus ----------------------------------------------------------------------
-
-
-async def _submitted(options: Namespace) -> list[FileReport]:
-    from lictor.governor_connection import connect
-    from lictor.programs import Program
-    from lictor_cli.prove.approval_requests import request_ids
-
-    if options.task is None:
-        raise LictorError("--submit needs --task: a proof belongs to the task it is for.")
-    programs = [
-        Program(
-            read_source(Path(file)),
-            name=Path(file).name,
-            target=options.target,
-            language=language_of(Path(file), options),
-            layer_hash=options.layer,
-            timeout_ms=round(options.timeout * 1000),
-        )
-        for file in options.files
-    ]
-    async with connect(options.url, runtime=options.runtime, reads_all=True) as governor:
-        # Each waits for its turn, and for the others before it.
-        patience = options.timeout * len(programs) + 30
-        found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
-    requests = await request_ids(options.url, found)
-    return [
-        FileReport(file=file, proof=proof, request_id=requests.get(proof.submission_id))
-        for file, proof in zip(options.files, found, strict=True)
-    ]

@@ -90,8 +90,11 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
     yield f"{proof.verdict_words:<9} {printable(report.file)}  ({proof.elapsed_ms} ms)"
     if proof.rehearsal is not None:
         yield f"    {printable(proof.rehearsal.words)}"
+    remedies = _Remedies(proof)
     for at, guarantee in enumerate(proof.guarantees):
         yield from _guarantee(guarantee, report.undecided[at] if report.undecided else "")
+        if guarantee.verdict is ProofVerdict.UNKNOWN:
+            yield from remedies.of("guarantee.unknown")
     if not proof.guarantees and is_proved:
         yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
     if is_proved and not proof.executable:
@@ -100,16 +103,37 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
         yield "    no trusted layer: what its calls demand and promise is the document's own word"
     for broken in report.broken or ():
         yield from _broken(broken, source)
+        if broken.verdict == ProofVerdict.UNKNOWN.value:
+            yield from remedies.of(f"{broken.kind}.unknown")
     # A difference from Python is about no guarantee: it is about the proof.
     differs = any(reason.code == "prover.differs" for reason in proof.reasons)
     if is_rejected or differs or not (proof.guarantees or report.broken):
         for reason in sorted(proof.reasons, key=_by_line) if is_rejected else proof.reasons:
+            yield from _reason(reason, source)
+    elif proof.verdict is ProofVerdict.UNKNOWN:
+        for reason in remedies.left:
             yield from _reason(reason, source)
     yield from _suggested(report)
     yield from _analysis(proof.analysis)
     yield from _coverage(proof.coverage)
     yield from _certificate(report)
     yield from _goals(report.smtlib)
+
+
+class _Remedies:
+    """What to do about what is undecided, to stand below it: reasons come in the order of what they are about."""
+
+    def __init__(self, proof: ProofResult) -> None:
+        refuted = "guarantee.refuted"  # its run is its reason
+        self.left = [each for each in proof.reasons if each.code != refuted]
+        """Reasons that stand below nothing yet."""
+
+    def of(self, code: str) -> Iterator[str]:
+        """What to do about the next thing with this code."""
+        found = next((each for each in self.left if each.code == code), None)
+        if found is not None:
+            self.left.remove(found)
+            yield _to_do(found)
 
 
 def _suggested(report: FileReport) -> Iterator[str]:
@@ -161,7 +185,11 @@ def _reason(reason: ProofReason, source: Sequence[str]) -> Iterator[str]:
     for line in more:
         yield f"      {printable(line)}"
     yield from _place(reason.line, reason.column, source)
-    yield f"        to do: {printable(reason.remedy)}"
+    yield _to_do(reason)
+
+
+def _to_do(reason: ProofReason) -> str:
+    return f"        to do: {printable(reason.remedy)}"
 
 
 def _by_line(reason: ProofReason) -> tuple[bool, int]:

@@ -14,8 +14,9 @@ from lictor_cli.output.terminal import (
     say_json,
     say_table,
 )
-from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at
+from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at, shown_value
 from lictor_schema.approvals.run import AnyRunEntry, RunTakenOver
+from lictor_schema.proofs.inputs import shown_inputs
 
 HELP = """\
 Show a run: by whose decision, each effect with arguments, result and undoing, and what is left to look at.
@@ -57,6 +58,9 @@ async def run(options: Namespace) -> int:
             ((str(each.call), each.effect, each.became, each.told) for each in effects),
         )
     finished = ended(entries)
+    if finished is not None and finished.result is not None and finished.result.kept:
+        say()
+        say(f"returned   {shown_value(finished.result.value)}")
     if finished is not None and finished.output:
         say()
         say("printed:")
@@ -75,6 +79,8 @@ def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
         yield "program", started.program_hash
         yield "layer", started.layer_hash
         yield "binding", started.binding_hash
+        if started.inputs:
+            yield "with", ", ".join(shown_inputs(started.inputs))
     for entry in entries:
         if isinstance(entry, RunTakenOver):
             yield "taken over", f"{entry.at} by {entry.runner}"
@@ -87,6 +93,9 @@ def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
         yield "because", f"{finished.reason.code}: {finished.reason.message}"
         if finished.reason.remedy:
             yield "remedy", finished.reason.remedy
+    if finished.result is not None and finished.result.problem is not None:
+        yield "no result", finished.result.problem.message
+        yield "remedy", str(finished.result.problem.remedy)
     if finished.left:
         yield "look at", f"calls {', '.join(map(str, finished.left))}"
 

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
+from pydantic import JsonValue
 
 from lictor.errors import LictorError
 from lictor.history.id_prefixes import REQUEST, RUN, NoSuchId, whole_id
 from lictor.history.stream_contents import extent, streams_at
 from lictor_approval.errors import BrokenLog
+from lictor_approval.request_binding import why_not_journal_of
 from lictor_approval.request_life import RequestLife, folded
 from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import RUNS
 from lictor_cli.output.terminal import at_terminal, warn
 from lictor_schema.approvals.approval import ApprovalState
+from lictor_schema.approvals.plain_values import UnreadableValue, plain
 from lictor_schema.approvals.run import (
     AnyRunEntry,
     EffectDone,
@@ -70,13 +73,23 @@ async def find_run(client: Client, given: str) -> list[AnyRunEntry]:
         life, entries = await _request(client, run_id), await _journal(client, run_id)
         waits = _is_fresh(life) and time.monotonic() < deadline
         if entries and (ended(entries) is not None or not waits):
-            return entries
+            return _believed(entries, life)
         if not waits:
             raise _did_not_run(run_id, life)
         if not told and at_terminal():
             warn("it was approved a moment ago; waiting for it to run")
             told = True
         await asyncio.sleep(_LOOK_S)
+
+
+def _believed(entries: list[AnyRunEntry], life: RequestLife | None) -> list[AnyRunEntry]:
+    """The journal, if it is that of what was approved; a request that is not kept any more says nothing against it."""
+    foreign = None if life is None else why_not_journal_of(life.request, entries)
+    if foreign is not None:
+        raise LictorError(
+            f"run {entries[0].run_id}: {foreign}; nothing in it is believed. Find out who else wrote to stream RUNS."
+        )
+    return entries
 
 
 async def _run_named(client: Client, given: str) -> str:
@@ -172,6 +185,14 @@ def lines(entries: Sequence[AnyRunEntry]) -> list[RunLine]:
             case RunStarted() | RunTakenOver() | RunFinished():
                 pass
     return list(found.values())
+
+
+def shown_value(written: JsonValue) -> str:
+    """A value of a run as Python would write it; as it is stored where that can't be read."""
+    try:
+        return repr(plain(written))
+    except UnreadableValue:
+        return canonical_json(written).decode()
 
 
 def _given(entry: EffectStarted) -> str:

@@ -134,6 +134,9 @@ async def test_a_difference_has_an_exit_code_of_its_own(cli: Cli, agents: Path) 
     other = await cli("agent", "diff", "agents/coder.yaml", "agents/new.yaml")
     assert other.returncode == 4
     assert 'changed  tools[Read].resources: ["file_path"] -> ["path"]' in other.stdout
+    assert "tightening: not proved; tool Read is described otherwise" in other.stdout
+    told = await cli("agent", "diff", "agents/coder.yaml", "agents/new.yaml", "--json")
+    assert json.loads(told.stdout)["tightening"]["proved"] is False
 
 
 async def test_what_is_published_is_listed_and_found_by_name_and_hash(
@@ -147,7 +150,9 @@ async def test_what_is_published_is_listed_and_found_by_name_and_hash(
     again = await cli("agent", "publish", "--json", "agents/coder.yaml", "--url", url)
     assert json.loads(again.stdout.splitlines()[-1])["what"] == "unchanged"
     (agents / "coder.yaml").write_text(CODER.replace('"1"', '"2"'))
-    assert (await cli("agent", "publish", "agents", "--url", url)).returncode == 0
+    published = await cli("agent", "publish", "agents", "--url", url)
+    assert published.returncode == 0
+    assert "a tightening: allows nothing that 1 denies" in published.stdout
     newest = await cli("agent", "list", "--json", "--url", url)
     assert [json.loads(line)["version"] for line in newest.stdout.splitlines()] == ["2"]
     every = await cli("agent", "list", "--all", "--url", url)
@@ -155,7 +160,11 @@ async def test_what_is_published_is_listed_and_found_by_name_and_hash(
     by_name = json.loads((await cli("agent", "show", "coder", "--json", "--url", url)).stdout)
     assert by_name["definition"]["metadata"]["version"] == "2"
     diff = await cli("agent", "diff", old["hash"][:16], "coder", "--url", url)
-    assert (diff.returncode, diff.stdout) == (4, 'changed  metadata.version: "1" -> "2"\n')
+    assert (diff.returncode, diff.stdout) == (
+        4,
+        'changed  metadata.version: "1" -> "2"\n'
+        "tightening: proved; the new one allows nothing that the old one denies\n",
+    )
     missing = await cli("agent", "show", "codre", "--url", url)
     assert missing.returncode == 1
     assert missing.stderr.endswith("did you mean coder?\n")

@@ -20,6 +20,7 @@ from lictor_bus.names import subjects
 from lictor_schema.approvals.approval import ApprovalOrder
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+from lictor_schema.proofs.inputs import written_inputs
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
@@ -105,6 +106,23 @@ async def test_the_list_shows_the_worst_coverage_of_each_request_as_a_badge(
     assert "silent_gap" in line
     shown = await cli("approvals", "show", asked.request_id, "--url", url)
     assert "silent_gap             mail (uses send): only is recommended" in shown.stdout
+
+
+async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client) -> None:
+    assert broker.connected_url is not None
+    url = broker.connected_url.geturl()
+    given = written_inputs({"to": "two  blanks\n\x1b[2J", "limit": 2**60})
+    asked = await stored_request(broker, inputs=given)
+    shown = await cli("approvals", "show", asked.request_id, "--program", "--url", url)
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    at = lines.index("It runs with these values, and no others:")
+    assert lines[at + 1 : at + 3] == [
+        f"  limit = {2**60}",
+        r"  to = 'two  blanks\n\x1b[2J'",
+    ]
+    listed = await cli("approvals", "list", "--url", url, COLUMNS="300")
+    assert f"with limit = {2**60}" in listed.stdout
 
 
 async def test_what_was_not_rehearsed_is_said_in_the_list_and_in_the_first_lines(

@@ -199,9 +199,12 @@ async def test_what_is_not_decided_in_time_has_the_same_shape_and_names_its_laye
     assert proof["layer_hash"] is not None
     shown = await cli("prove", "--timeout", "0.2", *LAYERS, program)
     # Why it is undecided stands below the guarantee.
-    guarantee, why = shown.stdout.splitlines()[1:3]
+    guarantee, why, remedy = shown.stdout.splitlines()[1:4]
     assert guarantee.startswith("    unknown   at_most(0)")
     assert why.startswith(" " * 8)
+    # And what to do about it, once.
+    assert remedy == f"        to do: {proof['reasons'][0]['remedy']}"
+    assert shown.stdout.count("to do:") == 1
     assert proof["reasons"][0]["message"].startswith("at_most(0) can't be decided: ")
 
 
@@ -291,6 +294,41 @@ async def test_a_program_that_can_not_run_is_told_so_with_its_proof(cli, tmp_pat
     assert "can't be approved or run: main takes count" in told.stdout
     document = proof_in((await cli("prove", "--json", *LAYERS, program)).stdout)
     assert (document["executable"], document["cannot_run"]["code"]) == (False, "inputs.not_run")
+    assert document["parameters"] == [{"name": "count", "type": "int"}]
+
+
+async def test_values_are_read_as_the_program_says(cli, tmp_path: Path) -> None:
+    program = tmp_path / "p.py"
+    takes = "def main(count: int, rate: float, to: str, loud: bool)"
+    program.write_text(PROVED.read_text("utf-8").replace("def main()", takes))
+    (tmp_path / "v.json").write_text('{"count": 12345678901234567890, "rate": 5, "to": "5"}')
+    found = await cli(
+        "prove", "--json", *LAYERS, program, "--inputs", tmp_path / "v.json", "--input", "loud=true"
+    )
+    assert found.returncode == 0, found.stderr
+    document = proof_in(found.stdout)
+    assert (document["executable"], document["cannot_run"]) == (True, None)
+    for given, told in (
+        (("--input", "count=x"), "count is of type int"),
+        (("--input", "loud=yes"), "loud is true or false"),
+        (("--input", "count"), "write NAME=VALUE"),
+        (("--inputs", tmp_path / "none.json"), "can't be read"),
+        ((program, "--input", "count=1"), "are for one program"),
+    ):
+        refused = await cli("prove", *LAYERS, program, *given)
+        assert (refused.returncode, told in refused.stderr) == (1, True), refused.stderr
+
+
+async def test_a_program_without_its_values_is_not_submitted(cli, tmp_path: Path) -> None:
+    program = tmp_path / "p.py"
+    program.write_text(PROVED.read_text("utf-8").replace("def main()", "def main(count: int)"))
+    nowhere = ("--submit", "--task", "t", "--url", "nats://127.0.0.1:1")
+    for given, told in (
+        ((), "main takes count: int, and no value is given for count"),
+        (("--input", "count=1", "--input", "more=1"), "a value is given for more"),
+    ):
+        refused = await cli("prove", program, *given, *nowhere)
+        assert (refused.returncode, told in refused.stderr) == (1, True), refused.stderr
 
 
 async def test_the_effect_ir_can_be_shown_named_and_shown_again(cli, tmp_path: Path) -> None:

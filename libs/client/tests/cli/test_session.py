@@ -96,6 +96,36 @@ async def test_an_operator_keeps_restores_and_resets_the_state(
     assert "was reset: a new start" in log
 
 
+async def test_an_operator_halts_and_resumes_and_sees_what_is_halted(
+    session: dict[str, str], cli: Cli, tmp_path: Path, governor: lictor.Governor
+) -> None:
+    where = ("s\x1b[1m", "--why", "it deploys at night", "--by", "ada")
+    halted = await cli("session", "halt", *where, **session)
+    assert halted.returncode == 0, halted.stderr
+    assert "every further call is denied" in halted.stdout
+    assert "by ada" in (await cli("session", "list", **session)).stdout
+    shown = await cli("session", "show", where[0], **session)
+    assert "halted      by ada (session) at " in shown.stdout
+    log = await cli("session", "log", where[0], **session)
+    assert "was halted by ada: it deploys at night" in log.stdout
+    async with governor.guard("s\x1b[1m", definition="releaser", workspace=tmp_path) as guard:
+        with pytest.raises(lictor.ToolDenied, match="ada halted this session"):
+            await guard.call("test", {}, lambda: None)
+
+    resumed = await cli("session", "resume", *where, **session)
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads((await cli("session", "list", "--json", **session)).stdout)["halted"] == []
+    for wrong, words in (
+        (("--why", "x"), "name one of"),
+        (("--all", "--agent", "releaser", "--why", "x"), "name one of"),
+        (("--agent", "relaeser", "--why", "x"), "no agent definition is called"),
+    ):
+        refused = await cli("session", "halt", *wrong, **session)
+        assert (refused.returncode, words in refused.stderr) == (1, True), refused.stderr
+    again = await cli("session", "resume", *where, **session)
+    assert "no order halts session" in again.stderr
+
+
 async def test_a_session_that_is_not_there_is_told_so(session: dict[str, str], cli: Cli) -> None:
     for verb in (("show",), ("log",), ("reset", "--cause", "x")):
         unknown = await cli("session", *verb, "nobody", **session)

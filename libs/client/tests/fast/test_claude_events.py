@@ -19,7 +19,7 @@ from lictor.fast.claude_events import (
     session_of,
     workspace_root,
 )
-from lictor.fast.session_operations import Ask
+from lictor.fast.session_operations import Ask, Pause
 from lictor.fast.unsent_results import Unsent
 
 KNOWN: dict[str, Any] = {
@@ -80,7 +80,8 @@ class Guard:
         except StopIteration as done:
             return done.value
 
-    def _answer(self, ask: Ask) -> bytes | Silence:
+    def _answer(self, ask: Ask | Pause) -> bytes | Silence:
+        assert isinstance(ask, Ask)
         operation, request = ask.subject.split(".")[2], json.loads(ask.body)
         self.asked.append((operation, request))
         answer = self.answers.get(operation, DONE)
@@ -511,7 +512,8 @@ def test_a_service_that_can_not_work_is_no_reason_to_forget_a_result(
 
 def test_a_result_that_is_refused_for_good_is_reported_with_less(tmp_path: Path) -> None:
     class Strict(Guard):
-        def _answer(self, ask: Ask) -> bytes | Silence:
+        def _answer(self, ask: Ask | Pause) -> bytes | Silence:
+            assert isinstance(ask, Ask)
             told = super()._answer(ask)
             if "result" in ask.subject and self.last("result")["resources"]:
                 no = {"ok": False, "reason": "malformed", "policy_id": "feedback.malformed-request"}
@@ -603,7 +605,8 @@ def test_a_report_that_is_too_large_still_counts(tmp_path: Path) -> None:
     """5 MB of parameters: the call was made, so the service has to know of it."""
 
     class Small(Guard):
-        def _answer(self, ask: Ask) -> bytes | Silence:
+        def _answer(self, ask: Ask | Pause) -> bytes | Silence:
+            assert isinstance(ask, Ask)
             if len(ask.body) > 1_000_000:
                 return Silence(reason="too large", too_large=True)
             return super()._answer(ask)

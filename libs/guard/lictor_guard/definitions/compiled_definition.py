@@ -1,14 +1,17 @@
 """An agent definition made ready to judge with: its tools, policies, providers and checker, found by name at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
 from lictor_guard.checkers import build_checker
 from lictor_guard.definitions.lint import checker_places, definition_problems, policy_places
+from lictor_guard.definitions.sequence_lint import sequence_problems
 from lictor_guard.definitions.tool_names import ANY, covers, overlap
 from lictor_guard.errors import DefinitionError, Problem
+from lictor_guard.labels.rules import GivingRule, label_rule, mark_rule
+from lictor_guard.labels.session_labels import SessionLabels
 from lictor_guard.plugins.completion_checker import CompletionChecker
 from lictor_guard.plugins.feedback_provider import FeedbackProvider
 from lictor_guard.plugins.installed import MadePlugins, Plugins, WantedPlugin
@@ -21,12 +24,15 @@ from lictor_guard.plugins.part_defaults import (
     whole_provider,
 )
 from lictor_guard.plugins.tool_policy import ToolPolicy
+from lictor_guard.policies.never_after import NeverAfter, mark_of
+from lictor_guard.policies.only_after import OnlyAfter
 from lictor_guard.policies.parameters import Parameters
 from lictor_guard.policies.rate_limit import RateLimit
 from lictor_guard.policies.read_before_write import ReadBeforeWrite
 from lictor_guard.policies.require_approval import RequireApproval
 from lictor_guard.policies.sequential_dependency import SequentialDependency
 from lictor_guard.policies.time_window import TimeWindow
+from lictor_guard.policies.total import Total
 from lictor_guard.providers import build_provider
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
@@ -36,6 +42,7 @@ from lictor_schema.sessions.agent_definition import (
     PluginFeedbackSpec,
     TriggerSpec,
 )
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PluginSpec,
@@ -47,6 +54,9 @@ from lictor_schema.sessions.tool_policy import (
     TimeWindowSpec,
     ToolSpec,
 )
+
+_MATCHED = 4
+"""So often a label's rule may be matched for one call: when it is asked about, allowed, asked again, and ended."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,7 @@ class Guarded:
     providers: tuple[ConfiguredProvider, ...]
     checker: WholeChecker | None
     checkers: tuple[OwnedChecker, ...]
+    labels: SessionLabels = field(default_factory=SessionLabels)
 
     def tool(self, name: str) -> ToolSpec | None:
         """What the definition says of a tool: by its exact name, else by the longest `prefix*` that fits."""
@@ -119,6 +130,11 @@ class Guarded:
     def keeps_calls(self) -> bool:
         """Whether a provider looks at what calls were given and returned."""
         return any(each.provider.needs_calls for each in self.providers)
+
+    @cached_property
+    def needs_outputs(self) -> bool:
+        """Whether results are to be reported with the begin of what they returned."""
+        return self.keeps_calls or self.labels.by_output
 
     @cached_property
     def stop_files(self) -> tuple[str, ...]:
@@ -182,7 +198,7 @@ def compile_definition(
     """
     available = plugins if plugins is not None else Plugins.installed()
     made = available.make(_wanted(definition))
-    problems = [*definition_problems(definition), *made.problems]
+    problems = [*definition_problems(definition), *sequence_problems(definition), *made.problems]
     name = pinned
     try:
         name = name or definition_hash(definition, made.stamps)
@@ -213,6 +229,7 @@ def compile_definition(
         ),
         checker=checker,
         checkers=() if checker is None else tuple(_keeping_facts(checker)),
+        labels=SessionLabels(tuple(_label_rules(definition))),
     )
 
 
@@ -228,15 +245,35 @@ def _wanted(definition: AgentDefinition) -> Iterator[WantedPlugin]:
             yield WantedPlugin("checker", place, spec)
 
 
-def _share(spec: ParameterPatternSpec | RequireApprovalSpec, definition: AgentDefinition) -> int:
+MatchingSpec = ParameterPatternSpec | RequireApprovalSpec | NeverAfterSpec | OnlyAfterSpec
+"""Policies that match the parameters of calls with patterns."""
+
+
+def matching_work(spec: MatchingSpec, definition: AgentDefinition) -> int:
     """What a policy may spend on a call: those that may gate the same tool share the work of one call."""
     sharing = [
         other
         for _, other, _ in policy_places(definition)
-        if isinstance(other, ParameterPatternSpec | RequireApprovalSpec)
+        if isinstance(other, MatchingSpec)
         and any(overlap(one, two) for one in spec.tools for two in other.tools)
     ]
     return MAX_WORK_OF_CALL // len(sharing)
+
+
+def _label_rules(definition: AgentDefinition) -> Iterator[GivingRule]:
+    """The definition's own, and one for each policy that looks back at calls of some tools."""
+    work = MAX_WORK_OF_CALL // max(
+        1, _MATCHED * (len(definition.labels) + len(_looking_back(definition)))
+    )
+    for spec in definition.labels:
+        yield label_rule(spec, work)
+    for spec in _looking_back(definition):
+        if spec.after.tools:
+            yield mark_rule(mark_of(spec.name), spec.after.tools, spec.after.where, work)
+
+
+def _looking_back(definition: AgentDefinition) -> list[NeverAfterSpec]:
+    return [spec for _, spec, _ in policy_places(definition) if isinstance(spec, NeverAfterSpec)]
 
 
 def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) -> ToolPolicy:
@@ -248,11 +285,17 @@ def _policy(spec: PolicySpec, definition: AgentDefinition, made: MadePlugins) ->
         case RateLimitSpec():
             return RateLimit(spec)
         case ParameterPatternSpec():
-            return Parameters(spec, _share(spec, definition))
+            return Parameters(spec, matching_work(spec, definition))
         case RequireApprovalSpec():
-            return RequireApproval(spec, _share(spec, definition))
+            return RequireApproval(spec, matching_work(spec, definition))
         case TimeWindowSpec():
             return TimeWindow(spec)
+        case NeverAfterSpec():
+            return NeverAfter(spec, matching_work(spec, definition))
+        case OnlyAfterSpec():
+            return OnlyAfter(spec, matching_work(spec, definition))
+        case TotalSpec():
+            return Total(spec)
         case PluginSpec():
             return made.policy(spec)
 

@@ -28,10 +28,11 @@ from lictor_schema.sessions.completion import (
     FileOutputSpec,
     VerificationSpec,
 )
+from lictor_schema.sessions.parameter_rule import ParameterRule
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 from lictor_schema.sessions.session_questions import MAX_LOOKED_AT
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
-    ParameterRule,
     PluginSpec,
     PolicySpec,
     RateLimitSpec,
@@ -114,7 +115,7 @@ def _mounts(definition: AgentDefinition) -> Problems:
 
 def _tools(definition: AgentDefinition) -> Problems:
     seen: dict[str, tuple[Place, ToolSpec, str]] = {}
-    for place, spec, where in _tool_places(definition):
+    for place, spec, where in tool_places(definition):
         if spec.access != "none" and not spec.resources:
             yield Problem(
                 (*place, "resources"),
@@ -138,7 +139,8 @@ def _tools(definition: AgentDefinition) -> Problems:
             )
 
 
-def _tool_places(definition: AgentDefinition) -> Iterator[tuple[Place, ToolSpec, str]]:
+def tool_places(definition: AgentDefinition) -> Iterator[tuple[Place, ToolSpec, str]]:
+    """Every tool with its place and the name of its section; none for the definition's own."""
     for index, spec in enumerate(definition.tools):
         yield ("tools", index), spec, ""
     for number, section in enumerate(definition.sections):
@@ -174,11 +176,11 @@ def _names(definition: AgentDefinition) -> Problems:
             yield Problem(place, f"begins with {OWN_NAMES}, which Lictor keeps for itself")
 
 
-class _Listed:
+class ListedTools:
     """The tools that references may name."""
 
     def __init__(self, definition: AgentDefinition) -> None:
-        self._names = [spec.name for _, spec, _ in _tool_places(definition)]
+        self._names = [spec.name for _, spec, _ in tool_places(definition)]
 
     def problems(self, place: Place, names: Iterable[str]) -> Problems:
         """Each name that no listed tool has; a name with `*` needs one that it stands for."""
@@ -197,32 +199,32 @@ class _Listed:
 
 
 def _policies(definition: AgentDefinition) -> Problems:
-    listed = _Listed(definition)
+    listed = ListedTools(definition)
     for place, spec, section in policy_places(definition):
         match spec:
             case SequentialDependencySpec():
                 yield from _sequential(place, spec, listed)
-                yield from _outside((*place, "requires"), spec.requires, section)
+                yield from outside_problems((*place, "requires"), spec.requires, section)
             case ReadBeforeWriteSpec():
-                held = section.tools if section else [s for _, s, _ in _tool_places(definition)]
+                held = section.tools if section else [s for _, s, _ in tool_places(definition)]
                 if not any(tool.access == "write" for tool in held):
                     yield Problem(place, "gates nothing: no tool that it gates has access write")
             case (
                 RateLimitSpec() | ParameterPatternSpec() | RequireApprovalSpec() | TimeWindowSpec()
             ):
                 yield from listed.problems((*place, "tools"), spec.tools)
-                yield from _outside((*place, "tools"), spec.tools, section)
+                yield from outside_problems((*place, "tools"), spec.tools, section)
                 if isinstance(spec, ParameterPatternSpec):
-                    yield from _rules((*place, "rules"), spec.rules)
+                    yield from rule_problems((*place, "rules"), spec.rules)
                 if isinstance(spec, RequireApprovalSpec):
                     yield from _approval(place, spec)
                 if isinstance(spec, TimeWindowSpec):
                     yield from _window(place, spec)
-            case PluginSpec():
-                pass
+            case NeverAfterSpec() | OnlyAfterSpec() | TotalSpec() | PluginSpec():
+                pass  # `sequence_lint` looks at those, its maker at the last
 
 
-def _sequential(place: Place, spec: SequentialDependencySpec, listed: _Listed) -> Problems:
+def _sequential(place: Place, spec: SequentialDependencySpec, listed: ListedTools) -> Problems:
     required = [each for tools in spec.requires.values() for each in tools]
     for field, given in (("requires", spec.requires), ("invalidated_by", spec.invalidated_by)):
         yield from listed.keys((*place, field), given)
@@ -239,7 +241,7 @@ def _sequential(place: Place, spec: SequentialDependencySpec, listed: _Listed) -
                 )
 
 
-def _outside(place: Place, tools: Iterable[str], section: SectionSpec | None) -> Problems:
+def outside_problems(place: Place, tools: Iterable[str], section: SectionSpec | None) -> Problems:
     """Tools that a section's policy would seem to gate, but that are not its section's."""
     if section is None:
         return
@@ -254,23 +256,25 @@ def _outside(place: Place, tools: Iterable[str], section: SectionSpec | None) ->
             )
 
 
-def _rules(place: Place, rules: Sequence[ParameterRule]) -> Problems:
+def rule_problems(place: Place, rules: Sequence[ParameterRule]) -> Problems:
+    """What is wrong with rules for parameters."""
     yield from _twice(place, [rule.param for rule in rules], "param")
     for index, rule in enumerate(rules):
         if not (rule.allow or rule.deny or rule.required):
             yield Problem((*place, index), "allows anything; give it allow, deny or required")
         for field, patterns in (("allow", rule.allow), ("deny", rule.deny)):
             for number, pattern in enumerate(patterns):
-                yield from _pattern((*place, index, field, number), pattern)
+                yield from pattern_problems((*place, index, field, number), pattern)
 
 
 def _approval(place: Place, spec: RequireApprovalSpec) -> Problems:
-    yield from _rules((*place, "unless"), spec.unless)
+    yield from rule_problems((*place, "unless"), spec.unless)
     yield from _twice((*place, "approvers"), spec.approvers)
     yield from _twice((*place, "remember"), spec.remember)
 
 
-def _pattern(place: Place, pattern: str) -> Problems:
+def pattern_problems(place: Place, pattern: str) -> Problems:
+    """Whether a pattern can be used."""
     yield from _raised(place, lambda: LinearPattern(pattern, whole=True))
 
 
@@ -318,7 +322,7 @@ def _provider(place: Place, spec: FeedbackSpec) -> Problems:
 
 
 def _completion(definition: AgentDefinition) -> Problems:
-    listed = _Listed(definition)
+    listed = ListedTools(definition)
     files: set[str] = set()
     for place, spec in checker_places(definition):
         match spec:
@@ -343,12 +347,12 @@ def _completion(definition: AgentDefinition) -> Problems:
         )
 
 
-def _verification(place: Place, spec: VerificationSpec, listed: _Listed) -> Problems:
+def _verification(place: Place, spec: VerificationSpec, listed: ListedTools) -> Problems:
     for problem in listed.problems((), [spec.tool]):
         yield Problem((*place, "tool"), problem.text)
     yield from listed.problems((*place, "stale_after"), spec.stale_after)
     if spec.matches is not None:
-        yield from _pattern((*place, "matches"), spec.matches)
+        yield from pattern_problems((*place, "matches"), spec.matches)
         if spec.param is None:
             yield Problem((*place, "matches"), "needs param: which parameter must match it?")
     elif spec.param is None and any_covers(spec.stale_after, spec.tool):

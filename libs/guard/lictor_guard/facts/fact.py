@@ -2,7 +2,8 @@
 
 A session's state is a flat map from names to facts, so that a question loads only the few it needs, however long the
 session is. A name is `<owner>/<key>`: every policy, provider and checker owns its facts and can't see those of another,
-not even of its own kind. Each kind of fact says whether it is STATE, which a restore sets back, or LOG, which stays.
+not even of its own kind. Each kind of fact says whether it is STATE, which a restore sets back, LOG, which stays, or
+LASTING, which stays after a reset too.
 
 A subclass of Fact is all that it takes to store a new kind; it is found by itself for reading back and for the tests.
 """
@@ -16,7 +17,9 @@ from pydantic import ValidationError
 from lictor_guard.errors import FactError
 from lictor_schema.core.base_model import Model
 
-Retention = Literal["state", "log"]
+Retention = Literal["state", "log", "lasting"]
+"""A restore sets `state` back; a reset forgets it, and what policies, providers and checkers `log`. What is `lasting`
+stays whatever becomes of the session."""
 _SEPARATOR = " "
 
 _KINDS: dict[str, type["Fact"]] = {}

@@ -95,6 +95,12 @@ def counted(tally: Tally, entry: CallFinished) -> Tally:
     return tally.model_copy(update={"calls": tally.calls + 1, column: count})
 
 
+def calls_before(tally: Tally, mark: CallSeen | None) -> int:
+    """The calls of a session but for this one: those that ended or were denied, and those counted when allowed."""
+    own = mark is not None and (mark.reserved or mark.outcome is not None)
+    return max(0, tally.calls + tally.running - own)
+
+
 def runs_no_more(tally: Tally, mark: CallSeen | None) -> Tally:
     """The tally after a call has ended that may have been counted when it was allowed."""
     if mark is None or not mark.reserved or mark.outcome is not None:

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from lictor_guard.facts.fact import Fact, full_name
 from lictor_schema.sessions.feedback import StampedFeedback
-from lictor_schema.sessions.session_questions import CallOutcome, StopStatus
+from lictor_schema.sessions.session_questions import CallOutcome, StopBypass, StopStatus
 
 RECENT_CALLS = 32
 SESSION = "session"
@@ -17,6 +17,7 @@ RECENT = full_name(SESSION, "recent")
 WAITING = full_name(SESSION, "waiting")
 DELIVERED = full_name(SESSION, "delivered")
 BROKEN = full_name(SESSION, "broken")
+HALT_ORDER = full_name(SESSION, "halt-order")
 STATE_CHANGE = full_name(SESSION, "state-change")
 _CADENCES = full_name(SESSION, "cadence/")
 _RECENT_CALLS = full_name(SESSION, "recent/")
@@ -218,7 +219,7 @@ class LastStop(Fact, kind="last-stop", retention="log"):
     """When it was judged: long after, it is another stop too."""
     allowed: bool
     status: StopStatus
-    bypass: Literal["deadline", "budget"] | None = None
+    bypass: StopBypass | None = None
     attempt: int = 0
     escalated: bool = False
 
@@ -235,6 +236,12 @@ class LastStateChange(Fact, kind="last-state-change", retention="log"):
     change: Literal["state_kept", "state_restored", "state_reset"]
     snapshot_id: str | None = None
     state_hash: str
+
+
+class LastHaltOrder(Fact, kind="halt-order", retention="log"):
+    """The last order to halt or resume this session, for an operator who repeats it. Nothing is judged by it."""
+
+    request_id: str
 
 
 class Broken(Fact, kind="broken", retention="log"):

@@ -19,7 +19,7 @@ def state_of(facts: Mapping[str, Fact]) -> dict[str, Fact]:
 def refuse_logged(state: Mapping[str, Fact], whole: Mapping[str, Fact]) -> None:
     """StateError for a state that would take the place of something logged: set back once more, it would be gone."""
     for name in state:
-        if name in whole and whole[name].retention == "log":
+        if name in whole and whole[name].retention != "state":
             raise SessionStateError(
                 f"fact {name!r}: a {whole[name].kind!r} stands there, which only logs; a restore can't"
                 " replace it"

@@ -13,6 +13,7 @@ from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts, full_name
 from lictor_guard.facts.part_memory import LearnedFacts
 from lictor_guard.facts.session_fact_changes import (
+    calls_before,
     counted,
     counts_for_nothing,
     details,
@@ -23,12 +24,14 @@ from lictor_guard.facts.session_fact_changes import (
     runs_no_more,
     seen,
     state_change,
+    tally_of,
     touched,
     waiting,
     with_changes,
 )
 from lictor_guard.facts.session_facts import (
     BROKEN,
+    HALT_ORDER,
     IDENTITY,
     RECENT,
     STATE_CHANGE,
@@ -36,6 +39,7 @@ from lictor_guard.facts.session_facts import (
     WAITING,
     CallSeen,
     Identity,
+    LastHaltOrder,
     Snapshot,
     SubagentBlocks,
     Waiting,
@@ -71,6 +75,8 @@ from lictor_schema.sessions.session_log import (
     FeedbackDelivered,
     FeedbackRaised,
     SessionBegun,
+    SessionHalted,
+    SessionResumed,
     StateKept,
     StateReset,
     StateRestored,
@@ -112,6 +118,8 @@ class Folder:
             FeedbackDelivered: self._spoken,
             StopJudged: self._stopped,
             StateKept: self._kept,
+            SessionHalted: _ordered,
+            SessionResumed: _ordered,
         }
 
     def call(
@@ -150,6 +158,8 @@ class Folder:
                 return frozenset((TALLY, WAITING, blocks_name(entry.agent_id)))
             case StateKept():
                 return frozenset((TALLY, STATE_CHANGE, snapshot_name(entry.snapshot_id)))
+            case SessionHalted() | SessionResumed():
+                return frozenset((TALLY, HALT_ORDER))
             case StateRestored() | StateReset():
                 raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
 
@@ -165,7 +175,10 @@ class Folder:
             for owner, keys in ((each.owner, each.checker.keys) for each in counting)
             for key in keys()
         )
-        return frozenset((TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always))
+        labels = self._guarded.labels.names(call.call_id)
+        return frozenset(
+            (TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always, *labels)
+        )
 
     def names_of_result(self, call: Call) -> frozenset[str]:
         """What a result may change: every policy, provider and checker is given it."""
@@ -173,9 +186,9 @@ class Folder:
             *((each.owner, each.policy.keys) for each in self._guarded.policies),
             *((each.owner, each.checker.keys_of) for each in self._guarded.checkers),
         )
-        return frozenset(
-            (TALLY, RECENT, BROKEN, call_name(call.call_id), *_keys(own, call), *self._always)
-        )
+        labels = self._guarded.labels.names(call.call_id)
+        mark = call_name(call.call_id)
+        return frozenset((TALLY, RECENT, BROKEN, mark, *_keys(own, call), *self._always, *labels))
 
     def fold(self, entry: AnySessionEntry, sequence: int, facts: Facts) -> Changes:
         """What an entry at a sequence of the log changes, by full name."""
@@ -190,7 +203,11 @@ class Folder:
         """What a restore or a reset changes, from all facts; `kept` is the state of the snapshot that is named."""
         tally = touched(Facts({TALLY: whole.get(TALLY)}), entry)
         if isinstance(entry, StateReset):
-            forgotten = {name: None for name in whole if _is_forgotten(name)}
+            forgotten = {
+                name: None
+                for name, fact in whole.items()
+                if _is_forgotten(name) and fact.retention != "lasting"
+            }
             fresh = fresh_cadences(self._guarded, tally.calls)
             marked = state_change(entry)
             return {**forgotten, **fresh, **marked, WAITING: ringing(entry), TALLY: tally}
@@ -199,7 +216,7 @@ class Folder:
             name: None for name, fact in whole.items() if fact.retention == "state"
         }
         # Nothing logged makes way, not even for a document that was taken in before that was asked.
-        logged = {name for name, fact in whole.items() if fact.retention == "log"}
+        logged = {name for name, fact in whole.items() if fact.retention != "state"}
         changes |= {name: fact for name, fact in state.items() if name not in logged}
         changes |= {**state_change(entry), TALLY: tally}
         after = {**whole, **changes}
@@ -253,7 +270,8 @@ class Folder:
                 {} if approval is None else {name: with_changes(counted_before, approval=approval)}
             )
             return {**permitted, **marked, TALLY: tally}
-        call, context = self.call(entry), self._context(entry, tally.last_us)
+        calls = calls_before(tally, None)
+        call, context = self.call(entry), self._context(entry, tally.last_us, calls=calls)
         learned = LearnedFacts(facts)
         counting = (
             *((each.owner, each.policy) for each in self._guarded.policies),
@@ -269,7 +287,8 @@ class Folder:
             )
         mark = CallSeen(reserved=True, signature=call.signature, approval=approval)
         after = with_changes(tally, running=tally.running + 1, ended=None)
-        return {**learned.done(), **permitted, name: mark, TALLY: after}
+        labels = self._guarded.labels.on_allowed(call, facts, tally.last_us)
+        return {**learned.done(), **permitted, **labels, name: mark, TALLY: after}
 
     def _asked(self, entry: CallAsked, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
@@ -306,15 +325,20 @@ class Folder:
         call = self.call(entry)
         result = Result(earned(mark, entry.outcome), entry.error, entry.duration_ms)
         reserved = mark is not None and mark.reserved
-        context = self._context(entry, tally.last_us, reserved)
+        calls = calls_before(tally, mark)
+        context = self._context(entry, tally.last_us, reserved, calls)
         learned = LearnedFacts(facts)
         for owner, on_result in self._hearers():
             own = facts.of(owner)
             learned.hear(owner, lambda tell=on_result, own=own: tell(call, result, own, context))
+        labels = self._guarded.labels.on_result(
+            call, facts, tally.last_us, ran=result.ran, output=entry.output
+        )
         if mark is None or mark.outcome is None:
             tally = counted(runs_no_more(tally, mark), entry)
         return {
             **learned.done(),
+            **labels,
             TALLY: with_changes(with_usage(tally, entry.usage), ended=None),
             **self._recent(entry, call, entry.outcome, facts, tally.last_us),
             name: CallSeen(outcome=entry.outcome, reserved=reserved),
@@ -384,9 +408,17 @@ class Folder:
         snapshot = Snapshot(sequence=sequence, state_hash=entry.state_hash)
         return {**state_change(entry), TALLY: tally, name: snapshot}
 
-    def _context(self, entry: AnySessionEntry, at_us: int, reserved: bool = False) -> CheckContext:
+    def _context(
+        self, entry: AnySessionEntry, at_us: int, reserved: bool = False, calls: int = 0
+    ) -> CheckContext:
         name = self._guarded.definition.metadata.name
-        return CheckContext(at_us, entry.session_id, name, reserved)
+        return CheckContext(at_us, entry.session_id, name, reserved, calls=calls)
+
+
+def _ordered(entry: SessionHalted | SessionResumed, _: int, facts: Facts) -> Changes:
+    # The agent did nothing.
+    tally = with_changes(touched(facts, entry), active_us=tally_of(facts).active_us)
+    return {TALLY: tally, HALT_ORDER: LastHaltOrder(request_id=entry.request_id)}
 
 
 def _keys(

@@ -47,3 +47,15 @@ class Result:
     def ran(self) -> bool:
         """Whether the tool was reached at all, and so may have changed something."""
         return self.outcome not in ("denied", "invalid")
+
+
+@dataclass(frozen=True)
+class StandingLabel:
+    """A label that the session has, and why."""
+
+    label: str
+    call_id: str
+    tool: str
+    at_us: int
+    underway: bool
+    """Whether the call has not ended yet, as far as anybody knows."""

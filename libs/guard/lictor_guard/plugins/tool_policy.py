@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from lictor_guard.facts.fact import Changes, OwnFacts
-from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_call import Call, Result, StandingLabel
 
 NOTHING: Changes = {}
 ASK_REMEDY = "wait until somebody has decided, then call it again as it is"
@@ -81,6 +81,10 @@ class CheckContext:
     """Whether this very call was allowed before, and `on_allowed` has counted it."""
     wall_us: int | None = None
     """What the clock says when a call is checked: earlier than `now_us` after one that ran fast was put right."""
+    calls: int | None = None
+    """Calls of the session so far, this one not counted: ended, denied, or noted when they were allowed."""
+    labels: Mapping[str, StandingLabel] | None = None
+    """The labels that the session has by other calls, when a call is checked; None where that is not known."""
 
 
 @dataclass(frozen=True)

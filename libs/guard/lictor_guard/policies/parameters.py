@@ -21,7 +21,8 @@ from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL, LinearPattern, UnmatchableText
 from lictor_guard.text.wording import joined, listed, quoted
-from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ParameterRule
+from lictor_schema.sessions.parameter_rule import ParameterRule
+from lictor_schema.sessions.tool_policy import ParameterPatternSpec
 
 MAX_TEXTS = 10_000
 """Values or texts inside one that a rule looks at: more would take too long."""
@@ -39,8 +40,8 @@ class _NoKey(GuardError):
     """It is unknown which files a value names."""
 
 
-_MISSING = _Missing()
-_UNREACHABLE = _Unreachable()
+MISSING = _Missing()
+UNREACHABLE = _Unreachable()
 
 
 @dataclass(frozen=True)
@@ -67,27 +68,39 @@ class _Matching:
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule that a call breaks, or of which it can't be told."""
+    """A rule that a call does not pass, or of which nobody can tell."""
 
     problem: str
-    rule: ParameterRule
+    remedy: str
 
 
 class ParameterRules:
-    """Rules about the parameters of a call, compiled once."""
+    """Rules for the parameters of a call, which may cost so much to match."""
 
     def __init__(self, rules: Sequence[ParameterRule], work: int = MAX_WORK_OF_CALL) -> None:
         self._work = work
         self._rules = tuple(_compiled(each) for each in rules)
 
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
     def broken(self, call: Call) -> list[BrokenRule]:
-        """Every rule that the call does not keep."""
+        """The rules that a call does not pass, or of which nobody can tell."""
         matching = _Matching(self._work)
-        return [
-            BrokenRule(problem, each.spec)
-            for each in self._rules
-            if (problem := _problem(each, call, matching)) is not None
-        ]
+        found: list[BrokenRule] = []
+        for each in self._rules:
+            problem = _problem(each, call, matching)
+            if problem is not None:
+                found.append(BrokenRule(problem, each.spec.remedy or _remedy(each.spec)))
+        return found
+
+    def may_hold(self, call: Call) -> bool:
+        """Whether one of the values that each rule reaches passes it, or nobody can tell.
+
+        For calls that count against somebody: of several recipients, one is enough.
+        """
+        matching = _Matching(self._work)
+        return all(_may_hold(each, call, matching) for each in self._rules)
 
 
 class Parameters(StatelessPolicy):
@@ -104,7 +117,7 @@ class Parameters(StatelessPolicy):
         broken = self._rules.broken(call)
         if not broken:
             return PolicyDecision.allow()
-        remedies = dict.fromkeys(each.rule.remedy or _remedy(each.rule) for each in broken)
+        remedies = dict.fromkeys(each.remedy for each in broken)
         return PolicyDecision.deny(
             joined([each.problem for each in broken]), joined(list(remedies))
         )
@@ -132,12 +145,12 @@ def _remedy(rule: ParameterRule) -> str:
 
 def _problem(rule: _Rule, call: Call, matching: _Matching) -> str | None:
     param = quoted(rule.spec.param)
-    for number, value in enumerate(_reached(call.params, rule.spec.param)):
+    for number, value in enumerate(reached(call.params, rule.spec.param)):
         if number == MAX_TEXTS:
             return f"parameter {param} can't be checked: it stands for more than {MAX_TEXTS} values"
-        if value is _UNREACHABLE:
+        if value is UNREACHABLE:
             return f"parameter {param} can't be looked at: what should hold it is no object"
-        if value is _MISSING or (value is None and rule.spec.required):
+        if value is MISSING or (value is None and rule.spec.required):
             if rule.spec.required:
                 return f"parameter {param} is missing"
             continue
@@ -148,6 +161,44 @@ def _problem(rule: _Rule, call: Call, matching: _Matching) -> str | None:
         if problem is not None:
             return f"parameter {param} {problem}"
     return None
+
+
+def _may_hold(rule: _Rule, call: Call, matching: _Matching) -> bool:
+    for number, value in enumerate(reached(call.params, rule.spec.param)):
+        if number == MAX_TEXTS or value is UNREACHABLE:
+            return True
+        if value is MISSING or (value is None and rule.spec.required):
+            if not rule.spec.required:
+                return True
+            continue
+        try:
+            if any(
+                _judged(rule, each, None, matching) is None
+                for each in _alternatives(rule, call, value)
+            ):
+                return True
+        except (UnmatchableText, _NoKey):
+            return True
+    return False
+
+
+def _alternatives(rule: _Rule, call: Call, value: Any) -> Iterator[Any]:
+    """What may be meant by a value: the files it names, or itself and every item of a list."""
+    keys = _keys(call, rule.spec.param, value)
+    if keys is not None:
+        # Not the spelling, which a detour can make look like any other.
+        yield from keys
+        return
+    waiting = [value]
+    for number in range(MAX_TEXTS + 1):
+        if not waiting:
+            return
+        if number == MAX_TEXTS:
+            raise UnmatchableText(f"it holds more than {MAX_TEXTS} values")
+        current = waiting.pop()
+        yield current
+        if isinstance(current, list):
+            waiting.extend(cast(list[Any], current))
 
 
 def _judged(rule: _Rule, value: Any, keys: Sequence[str] | None, matching: _Matching) -> str | None:
@@ -161,7 +212,7 @@ def _judged(rule: _Rule, value: Any, keys: Sequence[str] | None, matching: _Matc
         if isinstance(value, dict | list):
             texts.extend(islice(_texts(value), MAX_TEXTS))
         if len(texts) > MAX_TEXTS:
-            return f"can't be checked: it holds more than {MAX_TEXTS - 1} texts"
+            raise UnmatchableText(f"it holds more than {MAX_TEXTS - 1} texts")
         for pattern in rule.deny:
             if any(matching.found(pattern, each) for each in texts):
                 return f"holds what {quoted(pattern.text)} forbids"
@@ -187,11 +238,11 @@ def _keys(call: Call, param: str, value: Any) -> list[str] | None:
     return keys
 
 
-def _reached(params: Mapping[str, Any], param: str) -> Iterator[Any]:
+def reached(params: Mapping[str, Any], param: str) -> Iterator[Any]:
     """Every value that a rule's name means; a parameter may also be spelled with dots itself."""
     parts = param.split(".")
     if len(parts) == 1 or param in params:
-        yield params.get(param, _MISSING)
+        yield params.get(param, MISSING)
     if len(parts) > 1 and (parts[0] in params or param not in params):
         yield from _inside(params, parts)
 
@@ -199,15 +250,15 @@ def _reached(params: Mapping[str, Any], param: str) -> Iterator[Any]:
 def _inside(value: Any, parts: Sequence[str]) -> Iterator[Any]:
     if not parts:
         yield value
-    elif value is None or value is _MISSING:
-        yield _MISSING
+    elif value is None or value is MISSING:
+        yield MISSING
     elif isinstance(value, list):
         for item in cast(list[Any], value):
             yield from _inside(item, parts)
     elif isinstance(value, Mapping):
-        yield from _inside(cast(Mapping[str, Any], value).get(parts[0], _MISSING), parts[1:])
+        yield from _inside(cast(Mapping[str, Any], value).get(parts[0], MISSING), parts[1:])
     else:
-        yield _UNREACHABLE
+        yield UNREACHABLE
 
 
 def _texts(value: Any) -> Iterator[str]:

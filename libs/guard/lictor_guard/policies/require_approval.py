@@ -16,7 +16,8 @@ from lictor_guard.plugins.tool_policy import (
 from lictor_guard.policies.parameters import ParameterRules
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL
 from lictor_guard.text.wording import joined, quoted
-from lictor_schema.sessions.tool_policy import ParameterRule, RequireApprovalSpec
+from lictor_schema.sessions.parameter_rule import ParameterRule
+from lictor_schema.sessions.tool_policy import RequireApprovalSpec
 
 
 class RequireApproval(StatelessPolicy):

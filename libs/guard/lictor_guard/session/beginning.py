@@ -63,7 +63,7 @@ def shown(
         resource_params=dict(guarded.resource_params),
         mounts=definition.workspace.mounts,
         look_at=guarded.stop_files,
-        tell_output=guarded.keeps_calls,
+        tell_output=guarded.needs_outputs,
         stop_on_silence="allow" if completion is None else completion.on_silence,
     )
 

@@ -8,8 +8,14 @@ from collections.abc import Callable, Mapping
 
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.facts.fact import Changes, Fact, Facts
-from lictor_guard.facts.session_fact_changes import counts_for_nothing, seen, tally_of
+from lictor_guard.facts.session_fact_changes import (
+    calls_before,
+    counts_for_nothing,
+    seen,
+    tally_of,
+)
 from lictor_guard.facts.session_facts import (
+    HALT_ORDER,
     IDENTITY,
     RECENT,
     TALLY,
@@ -43,16 +49,20 @@ from lictor_guard.session.asking import (
 )
 from lictor_guard.session.beginning import begun_fields, refusal_to_go_on, shown
 from lictor_guard.session.call_approvals import CallApprovals, CallEntry
+from lictor_guard.session.halts import Halts, judge_halts, noted_order
 from lictor_guard.session.limits import exhausted
 from lictor_guard.session.snapshots import SnapshotQuestions
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.gates.task_standing import TaskStanding
+from lictor_schema.sessions.halt import HaltEntry
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
     CallDenied,
     CallFinished,
     CallReserved,
     SessionBegun,
+    SessionHalted,
+    SessionResumed,
     StateReset,
     StateRestored,
     StopJudged,
@@ -169,7 +179,13 @@ class SessionJudge:
         return shown(self.guarded, request, identity, "The session is known.")
 
     def check(
-        self, request: ToolGateRequest, facts: Facts, now_us: int, known: Known | None = None
+        self,
+        request: ToolGateRequest,
+        facts: Facts,
+        now_us: int,
+        halts: Halts = (),
+        *,
+        known: Known | None = None,
     ) -> tuple[CallEntry | None, ToolGateAnswer | Unsettled]:
         """May this tool be called? Every denial has an entry; an allowed call has one when anybody counts it.
 
@@ -187,10 +203,13 @@ class SessionJudge:
             definition=identity.definition,
             reserved=mark is not None and mark.reserved,
             wall_us=now_us,
+            calls=calls_before(tally_of(facts), mark),
+            labels=self.guarded.labels.standing(facts, call.call_id),
         )
         judged = (
             tool_gate.refused(request.refused)
             or tool_gate.misused(identity, request.task_id, call, mark)
+            or judge_halts(halts)
             or tool_gate.judge(self.guarded, call, facts, identity, tally_of(facts), context)
         )
         denials = judged.denials
@@ -256,7 +275,12 @@ class SessionJudge:
         return stop_gate.needs_standing(self.guarded, subagent=request.subagent)
 
     def stop(
-        self, request: StopGateRequest, facts: Facts, now_us: int, standing: TaskStanding | None
+        self,
+        request: StopGateRequest,
+        facts: Facts,
+        now_us: int,
+        standing: TaskStanding | None,
+        halts: Halts = (),
     ) -> tuple[StopJudged | None, StopGateAnswer]:
         """May the agent stop? Every stop has an entry, once; none for a session that nobody began."""
         identity = identity_of(facts)
@@ -270,7 +294,8 @@ class SessionJudge:
         fields = self._stamp.on(request, facts, now_us)
         at_us = fields["at_us"]
         limit = exhausted(identity, tally_of(facts), self.guarded.definition.budgets, at_us)
-        outcome = stop_gate.judge_stop(self.guarded, request, facts, standing, at_us, limit)
+        bypass = "halt" if halts else limit
+        outcome = stop_gate.judge_stop(self.guarded, request, facts, standing, at_us, bypass)
         last = stop_gate.asked_before(request, facts, at_us)
         again = last is not None and stop_gate.is_repeated(last, outcome)
         judged: Fields = {
@@ -301,6 +326,16 @@ class SessionJudge:
             record_id=entry_id if recorded else None,
             **judged,
         )
+
+    def names_for_halt_order(self) -> frozenset[str]:
+        """An operator halts or resumes the session."""
+        return frozenset((IDENTITY, TALLY, HALT_ORDER))
+
+    def note_halt(
+        self, order: HaltEntry, facts: Facts, now_us: int
+    ) -> tuple[SessionHalted | SessionResumed | None, None]:
+        """Such an order, for the session's own log; it is in force by its own."""
+        return noted_order(self._stamp, order, facts, now_us), None
 
     # Entries and answers.
 
@@ -358,7 +393,7 @@ class SessionJudge:
             duration_ms=request.duration_ms,
             error=request.error,
             output_sha256=request.output_sha256,
-            output=request.output if self.guarded.keeps_calls else None,
+            output=request.output if self.guarded.needs_outputs else None,
             usage=request.usage,
             approval_request=allowed_by,
         )

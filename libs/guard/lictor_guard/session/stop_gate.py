@@ -1,7 +1,6 @@
 """May the agent stop? The one judgement for every runtime: done, used up, not done yet, or given up on."""
 
 from dataclasses import dataclass
-from typing import Literal
 from xml.sax.saxutils import escape
 
 from lictor_guard.checkers import ask
@@ -24,11 +23,10 @@ from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.session_questions import (
     FeedbackRequest,
     SeenFile,
+    StopBypass,
     StopGateRequest,
     StopStatus,
 )
-
-Exhausted = Literal["deadline", "budget"]
 
 SUBAGENTS_TOGETHER = 4
 """So many times `max_blocks` all subagents together are sent back: each may be under a name of its own."""
@@ -38,9 +36,10 @@ STRUCTURED_OUTPUT = "structured_output"
 """The reason that a checker is shown when an agent hands over its output and has not stopped yet."""
 _NOT_TOLD = "the checker does not tell what is missing"
 _LONGEST = 8_000
-_USED_UP: dict[Exhausted, str] = {
+_NOT_CHECKED: dict[StopBypass, str] = {
     "deadline": "the deadline has passed",
     "budget": "the budget is used up",
+    "halt": "the session is halted",
 }
 
 
@@ -56,7 +55,7 @@ class StopOutcome:
     """What is missing, for the agent to read."""
     counted: str | None = None
     """Why, with that count, for records and operators; None where it is the same."""
-    bypass: Exhausted | None = None
+    bypass: StopBypass | None = None
     attempt: int = 0
     """How often this agent's stop was blocked, this time included."""
     escalated: bool = False
@@ -115,9 +114,9 @@ def judge_stop(
     facts: Facts,
     standing: TaskStanding | None,
     now_us: int,
-    exhausted: Exhausted | None,
+    exhausted: StopBypass | None,
 ) -> StopOutcome:
-    """May the agent stop? `exhausted` says what is used up: its work is not checked then."""
+    """May the agent stop? `exhausted` says what is used up, or that it is halted: its work is not checked then."""
     completion = guarded.definition.completion
     if guarded.checker is None or completion is None:
         return StopOutcome(True, "unchecked", "the definition has no completion checker")
@@ -128,7 +127,7 @@ def judge_stop(
         return StopOutcome(
             True,
             "bypassed",
-            f"{_USED_UP[exhausted]}, so whether the work is complete was not checked",
+            f"{_NOT_CHECKED[exhausted]}, so whether the work is complete was not checked",
             bypass=exhausted,
             attempt=blocks,
         )
@@ -181,7 +180,7 @@ def missing_in_output(
     facts: Facts,
     standing: TaskStanding | None,
     now_us: int,
-    exhausted: Exhausted | None,
+    exhausted: StopBypass | None,
 ) -> str | None:
     """What the output that an agent hands over lacks; None if nothing, or nobody checks it. It counts as no stop."""
     output = request.output

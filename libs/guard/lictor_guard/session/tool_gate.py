@@ -62,6 +62,7 @@ def judge(
     against = [
         *_against_tool(guarded, call),
         *_against_more(guarded, identity, tally, context.now_us),
+        *_against_other_files(guarded, call, facts, context),
     ]
     broken = broken_owners(facts)
     reserved = counts_when_allowed(tally, guarded.definition.budgets)
@@ -75,6 +76,7 @@ def judge(
             against.append(found)
     reserved = (
         reserved
+        or guarded.labels.reserves(call, facts)
         or any(_counts(each.policy, call) for each in guarded.policies)
         or bool(reserving_checkers(guarded, call))
     )
@@ -159,6 +161,18 @@ def _against_more(
             yield _denial(BUDGET, reason, "Stop and report what is done.")
         case None:
             return
+
+
+def _against_other_files(
+    guarded: Guarded, call: Call, facts: Facts, context: CheckContext
+) -> Iterator[Denial]:
+    """A call that was allowed is on the log with the labels that it may give, and they can't become more."""
+    if context.reserved and guarded.labels.was_another(call, facts):
+        reason = (
+            f"The files that call '{plain(call.call_id)}' names are others than when it was allowed,"
+            " and may give the session more labels."
+        )
+        yield _denial(CALL_ID_USED, reason, "Make the call again under a new call id.")
 
 
 def _asked(

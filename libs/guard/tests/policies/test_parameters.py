@@ -9,8 +9,9 @@ from rehearsed_session import Rehearsal, guarded
 
 from lictor_guard.errors import DefinitionError
 from lictor_guard.policies.parameters import MAX_TEXTS, Parameters
+from lictor_schema.sessions.parameter_rule import ParameterRule
 from lictor_schema.sessions.session_questions import Resource
-from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ParameterRule, ToolSpec
+from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ToolSpec
 
 INSIDE = ("[^/].*",)
 

@@ -96,7 +96,7 @@ class World:
         play = self.play
         names = play.session.names_for_check(one.request, one.known)
         facts = play._load(names)  # pyright: ignore[reportPrivateUsage]
-        entry, answer = play.session.check(one.request, facts, play.now_us, one.known)
+        entry, answer = play.session.check(one.request, facts, play.now_us, known=one.known)
         if isinstance(answer, Unsettled):
             assert entry is None
             wanted = answer.request_id if answer.read else None

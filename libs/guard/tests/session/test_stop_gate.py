@@ -22,7 +22,6 @@ from lictor_guard.facts.session_facts import (
 from lictor_guard.plugins.completion_checker import CompletionContext, CompletionResult
 from lictor_guard.plugins.installed import Plugin, Plugins
 from lictor_guard.session.stop_gate import (
-    Exhausted,
     StopOutcome,
     judge_stop,
     names_for_stop,
@@ -31,7 +30,7 @@ from lictor_guard.session.stop_gate import (
 from lictor_schema.events.evidence import Quality
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.agent_definition import AgentDefinition
-from lictor_schema.sessions.session_questions import SeenFile, StopGateRequest
+from lictor_schema.sessions.session_questions import SeenFile, StopBypass, StopGateRequest
 
 NOW_US = 1_700_000_000_000_000
 OUTPUT = {"kind": "files", "files": ["output.txt"]}
@@ -78,7 +77,7 @@ class Stops:
     """Stops of one session, counted as its log would count them."""
 
     guarded: Guarded
-    exhausted: Exhausted | None = None
+    exhausted: StopBypass | None = None
     standing: TaskStanding | None = None
     facts: dict[str, Fact | None] = field(default_factory=dict[str, Fact | None])
 
@@ -195,7 +194,7 @@ def test_why_the_agent_stops_changes_nothing_and_reaches_the_checker() -> None:
 
 
 @pytest.mark.parametrize("used_up", ["deadline", "budget"])
-def test_a_checker_is_not_asked_when_something_is_used_up(used_up: Exhausted) -> None:
+def test_a_checker_is_not_asked_when_something_is_used_up(used_up: StopBypass) -> None:
     """Scenarios 103, 110, 113: past the deadline or the budget a stop is free, the checker not asked."""
     watched = never_done()
     stop = Stops(watched.defined(), exhausted=used_up).ask(())
@@ -350,7 +349,7 @@ def test_how_the_task_stands_is_asked_only_where_it_counts() -> None:
     st.lists(st.tuples(st.booleans(), st.sampled_from([None, "deadline", "budget"])), max_size=30),
 )
 def test_no_agent_is_sent_back_more_than_so_often_in_a_row(
-    max_blocks: int, script: list[tuple[bool, Exhausted | None]]
+    max_blocks: int, script: list[tuple[bool, StopBypass | None]]
 ) -> None:
     stops = Stops(defined(OUTPUT, max_blocks=max_blocks))
     blocked = 0

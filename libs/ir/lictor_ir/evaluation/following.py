@@ -8,11 +8,12 @@ follow them all; following fewer admits less, never more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from lictor_ir.document import Document
+from lictor_ir.document import Document, Span
 from lictor_ir.errors import (
     BrokenPromiseError,
     DifferenceError,
@@ -59,6 +60,8 @@ class Following:
         except IrError as error:
             raise DifferenceError(f"the document can't be run: {error}") from None
         self._waits = False
+        self._over: list[PossibleRun] = []
+        """Ways in which the call that failed last ended the run."""
         self._left = MAX_FORKS
         self._most = most
         self.looked_at = 0
@@ -85,6 +88,7 @@ class Following:
         """
         if self._waits:
             raise DifferenceError(f"{effect} is about to be called before the last call returned")
+        self._over = []
         before = [(way, len(way.steps)) for way in self._ways]
         fits: list[PossibleRun] = []
         told: list[str] = []
@@ -97,8 +101,7 @@ class Following:
                 self._is_cut = True
                 break
         self._ways = fits
-        if self._all is None and (self._is_cut or self.has_open):
-            self._all, self._is_whole = before, False
+        self._remember(before)
         if not fits:
             raise self._parted(told)
         for way in fits:
@@ -112,43 +115,68 @@ class Following:
             raise DifferenceError("something returned, and nothing was called")
         self._waits = False
         told: list[str] = []
+        ways: list[PossibleRun] = []
+        for way in self._ways:
+            if way.fails:
+                told.append("a call returned that should fail")
+                continue
+            try:
+                way.returned(value)
+            except TermError as error:
+                raise DifferenceError(str(error)) from None
+            except UnspecifiedError as error:
+                told.append(str(error))
+                self.has_open = True
+                continue
+            ways.append(way)
+        returned = [(way, len(way.steps)) for way in ways]
         kept: list[PossibleRun] = []
         broken_some = False
-        try:
-            for way in self._ways:
-                if way.fails:
-                    told.append("a call returned that should fail")
-                    continue
-                way.returned(value)
+        for way in self._branched(ways, PossibleRun.deciding_promises, told):
+            try:
                 broken = way.broken_promise()
-                if broken is None:
-                    kept.append(way)
-                else:
-                    broken_some = True
-                    told.append(f"{broken.call} returned what it promised not to: {broken.text}")
-        except (TermError, UnspecifiedError) as error:
-            raise DifferenceError(str(error)) from None
+            except UnspecifiedError as error:
+                told.append(str(error))
+                self.has_open = True
+                continue
+            if broken is None:
+                kept.append(way)
+            else:
+                broken_some = True
+                told.append(f"{broken.call} returned what it promised not to: {broken.text}")
         self._ways = kept
+        self._remember(returned)
         if not kept:
-            raise (BrokenPromiseError if broken_some else DifferenceError)(_first(told))
+            raise BrokenPromiseError(_first(told)) if broken_some else self._parted(told)
 
     def failed(self) -> bool:
-        """The call raised: whether the document says how the program goes on. If not, the run is over."""
+        """The call raised: whether the document says how the program goes on. If not, the run is over.
+
+        Where unknowns decide which call it was, both may be: then `may_be_over`, and what the program does next tells.
+        """
         if not self._waits:
             raise DifferenceError("something failed, and nothing was called")
         ways = [way for way in self._ways if way.fails]
         if not ways:
             return False
         self._waits = False
+        # At a place where it is said how it goes on, the other way is that the call does not fail.
+        handled = {_place(way) for way in ways}
+        self._over = [way for way in self._ways if not way.fails and _place(way) not in handled]
         for way in ways:
             way.failed()
         self._ways = ways
         return True
 
     @property
+    def may_be_over(self) -> bool:
+        """Whether the call that raised last may have been one after which the document says nothing."""
+        return bool(self._over)
+
+    @property
     def traces(self) -> list[Trace]:
         """What happened so far, in each way that the run may go."""
-        return [way.trace for way in self._ways]
+        return [way.trace for way in (*self._ways, *self._over)]
 
     @property
     def made(self) -> list[frozenset[str]]:
@@ -159,6 +187,11 @@ class Following:
             for way, calls in zip(self._ways, made, strict=True):
                 if way.pending is not None:
                     calls.add(way.pending.atom.id)
+        if self._all is None:
+            made += [
+                {step.atom.id for step in (*way.steps, way.pending) if step is not None}
+                for way in self._over
+            ]
         return list(map(frozenset, made))
 
     @property
@@ -175,6 +208,7 @@ class Following:
         """
         if self._waits:
             raise DifferenceError("the program ended before the last call returned")
+        self._over = []
         # Of those that fit, not all are looked for.
         self._all = self._all or [(way, len(way.steps)) for way in self._ways]
         told: list[str] = []
@@ -204,14 +238,23 @@ class Following:
 
     def _reached(self, told: list[str]) -> Iterator[PossibleRun]:
         """Each way at its next call or its end; of those that can't be followed, why."""
-        todo = deque(self._ways)
+        return self._branched(self._ways, PossibleRun.advance, told)
+
+    def _branched(
+        self,
+        ways: Iterable[PossibleRun],
+        branch: Callable[[PossibleRun], list[PossibleRun] | None],
+        told: list[str],
+    ) -> Iterator[PossibleRun]:
+        """Each way that branches no more; of those that can't be followed, why."""
+        todo = deque(ways)
         left = min(MAX_FORKS, self._left)
         if self._most is not None:
             left = min(left, self._most - self.looked_at)
         while todo:
             way = todo.popleft()
             try:
-                forks = way.advance()
+                forks = branch(way)
             except UnspecifiedError as error:
                 told.append(f"what comes next is left open: {error}")
                 self.has_open = True
@@ -227,6 +270,11 @@ class Following:
                 self._is_cut = True
                 return
             todo.extend(forks)
+
+    def _remember(self, ways: list[tuple[PossibleRun, int]]) -> None:
+        """All ways, before some of them are given up for the first time."""
+        if self._all is None and (self._is_cut or self.has_open):
+            self._all, self._is_whole = ways, False
 
     def _parted(self, told: list[str]) -> DifferenceError:
         """That no way fits; where not all were followed, the right one may be among the others."""
@@ -254,9 +302,9 @@ class Following:
             return []
         ways = [way]
         for name, value in arguments.items():
-            found = [fit for each in ways for fit in each.given(name, value)]
-            self._is_cut |= len(found) > MAX_WAYS
-            ways = found[:MAX_WAYS]
+            fits = (fit for each in ways for fit in each.given(name, value))
+            ways = list(islice(fits, MAX_WAYS))
+            self._is_cut |= next(fits, None) is not None
             if not ways:
                 told.append(f"{name} of {effect} is not what it should be")
                 return []
@@ -320,6 +368,12 @@ def _item(type_: Type) -> Type:
     while isinstance(type_, ListOf):
         type_ = type_.item
     return type_
+
+
+def _place(way: PossibleRun) -> Span | None:
+    """Where the program makes the call that is pending."""
+    assert way.pending is not None, "a call is pending"
+    return way.pending.atom.span
 
 
 def _first(told: list[str]) -> str:

@@ -83,7 +83,8 @@ class LearnedFacts:
         `is_said`: the document says so, and nothing that happened shows it.
         """
         environment = evaluation.environment
-        todo = [(evaluation.settled(term), value, is_said)]
+        root = evaluation.settled(term)
+        todo = [(root, value, is_said)]
         while todo:
             new: set[Term] = set()
             while todo:
@@ -93,8 +94,12 @@ class LearnedFacts:
                 part = here.settled(part)
                 known = here.found(part)
                 if isinstance(known, Open):
-                    if not known.declared or not may_be_text(part, seen, here):
+                    if not may_be_text(part, seen, here) or (not known.declared and part is root):
                         return False
+                    if not known.declared:
+                        # What is known since leaves it open; what will be known may decide it, or contradict it.
+                        self._note(part, seen, is_said=said)
+                        continue
                     self._values[part] = seen
                     new.add(part)
                     if not isinstance(part, Result):

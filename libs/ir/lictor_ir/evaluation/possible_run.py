@@ -6,7 +6,8 @@ document can be run beside a program, or against a record of what a program did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
@@ -16,6 +17,7 @@ from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
 from lictor_ir.evaluation.contract_monitor import ContractMonitor, UnkeptGuarantee
 from lictor_ir.evaluation.known_facts import KnownFacts
 from lictor_ir.evaluation.learned_facts import LearnedFacts
+from lictor_ir.evaluation.open_conditions import deciding_condition
 from lictor_ir.evaluation.partial_values import written_parts
 from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
 from lictor_ir.evaluation.term_values import Environment, Evaluation
@@ -162,14 +164,17 @@ class PossibleRun:
             if isinstance(here, Atom):
                 truth = self._evaluation.found(here.guard)
                 if truth is True:
+                    asked = self._asked_before(*_terms_of(here))
+                    if asked is not None:
+                        return self._either(asked)
                     self.pending = self._prepared(here)
                     return None
                 if isinstance(truth, Open):
-                    condition = self._deciding(here.guard)
+                    find = self._deciding if truth.declared else self._asked_before
+                    condition = find(here.guard)
                     if condition is None and not truth.declared:
                         raise UnspecifiedError(truth.why)
-                    asked = here.guard if condition is None else condition
-                    return [*self._knowing(asked, True), *self._knowing(asked, False)]
+                    return self._either(here.guard if condition is None else condition)
                 self._at += 1
                 continue
             ways = self._enter(here) if isinstance(here, _Loop) else self._repeat(here)
@@ -211,28 +216,45 @@ class PossibleRun:
 
         To be asked before the run is advanced. What rests on a declared unknown counts as kept.
         """
-        last = self._steps[-1]
-        outside = Evaluation(self._evaluation.environment, self._facts)
-        for promise in self._script.promises.get(last.atom.id, ()):
-            binders = promise.binders[len(last.atom.binders) :]
+        for promise, inside in self._promised():
             try:
-                for inside, _ in each_iteration(binders, outside, promise.guard):
-                    if inside.holds(promise.guard) and not inside.holds(promise.formula):
-                        return promise
+                if inside.holds(promise.guard) and not inside.holds(promise.formula):
+                    return promise
             except UnknownError:
                 continue
         return None
 
-    def given(self, name: str, value: Value) -> list[PossibleRun]:
+    def deciding_promises(self) -> list[PossibleRun] | None:
+        """The ways to go on, where an unknown decides whether the call that returned last promised something.
+
+        To be asked before `broken_promise`, of these ways again; None where nothing of it is left open that way.
+        """
+        for promise, inside in self._promised():
+            open_part = promise.formula if inside.found(promise.guard) is True else promise.guard
+            asked = deciding_condition(inside, open_part)
+            if asked is not None and self._facts is not None:
+                return self._either(asked)
+        return None
+
+    def _promised(self) -> Iterator[tuple[Assumption, Evaluation]]:
+        """What the call that returned last promises, in each iteration of the promises' loops."""
+        last = self._steps[-1]
+        outside = Evaluation(self._evaluation.environment, self._facts)
+        for promise in self._script.promises.get(last.atom.id, ()):
+            binders = promise.binders[len(last.atom.binders) :]
+            with suppress(UnknownError):
+                for inside, _ in each_iteration(binders, outside, promise.guard):
+                    yield promise, inside
+
+    def given(self, name: str, value: Value) -> Iterator[PossibleRun]:
         """The ways in which the pending call is given this value there."""
         assert self.pending is not None, "a call is pending"
         expected = self.pending.arguments[name]
-        if not isinstance(expected, Open):
-            return [self] if is_same(expected, value) else []
-        ways = self._admitting([(self.pending.atom.arguments[name], value)])
-        for way in ways:
-            way.pending = way._prepared(self.pending.atom)
-        return ways
+        if isinstance(expected, Open):
+            for way in self._admitting([(self.pending.atom.arguments[name], value)]):
+                yield from way._preparing(self.pending.atom)
+        elif is_same(expected, value):
+            yield self
 
     def keeps_facts(self) -> bool:
         """Whether the pending call, or the end, shows nothing that the document says is not so."""
@@ -273,6 +295,9 @@ class PossibleRun:
                     *(way for way in some if way._begin(loop, 0, None)),
                     *(way for way in none if way._comes_to(loop, 0, way._evaluation)),
                 ]
+            asked = self._asked_before(*_open_body(loop, self._evaluation))
+            if asked is not None:
+                return self._either(asked)
             _refuse_open_loop(loop.body, self._evaluation)
         if isinstance(count, Open) or count <= 0:
             self._at = loop.after
@@ -417,6 +442,14 @@ class PossibleRun:
                     return read
         return None
 
+    def _asked_before(self, *terms: Term) -> Term | None:
+        """A condition that unknowns decide, without which it is left open what these terms are."""
+        return deciding_condition(self._evaluation, *terms) if self._facts is not None else None
+
+    def _either(self, condition: Term) -> list[PossibleRun]:
+        """The ways in which a condition that nobody knows holds, and in which it does not."""
+        return [*self._knowing(condition, True), *self._knowing(condition, False)]
+
     def _knowing(self, condition: Term, truth: bool) -> list[PossibleRun]:
         way = self._copy()
         return [way] if way._learns(condition, truth, way._evaluation) else []
@@ -440,7 +473,7 @@ class PossibleRun:
                     each.count = count
         return True
 
-    def _admitting(self, given: list[tuple[Term, Value]]) -> list[PossibleRun]:
+    def _admitting(self, given: list[tuple[Term, Value]]) -> Iterator[PossibleRun]:
         """The ways in which these terms have these values, one after the other."""
         way = self._copy()
         while given:
@@ -448,22 +481,23 @@ class PossibleRun:
             found = way._evaluation.found(term)
             if not isinstance(found, Open):
                 if not is_same(found, value):
-                    return []
+                    return
             elif not found.declared:
-                return []
+                asked = way._asked_before(term)
+                for each in () if asked is None else way._either(asked):
+                    yield from each._admitting([*given, (term, value)])
+                return
             elif isinstance(term, App) and term.op == "ite":
                 condition, then, otherwise = term.args
-                return [
-                    fit
-                    for truth, branch in ((True, then), (False, otherwise))
-                    for each in way._knowing(condition, truth)
-                    for fit in each._admitting([*given, (branch, value)])
-                ]
+                for truth, branch in ((True, then), (False, otherwise)):
+                    for each in way._knowing(condition, truth):
+                        yield from each._admitting([*given, (branch, value)])
+                return
             elif (parts := written_parts(term, value)) is not None:
                 given += parts
             elif not way._admits(term, value):
-                return []
-        return [way]
+                return
+        yield way
 
     def _admits(self, term: Term, value: Value) -> bool:
         if isinstance(term, App) and term.op in ("list", "tuple", "row"):
@@ -475,6 +509,19 @@ class PossibleRun:
         return self._learns(term, value, self._evaluation)
 
     # -- one call --------------------------------------------------------------------------------
+
+    def _preparing(self, atom: Atom) -> Iterator[PossibleRun]:
+        """The ways in which nothing that the call is given is left open, with the call pending."""
+        asked = self._asked_before(*_terms_of(atom))
+        if asked is not None:
+            for way in self._either(asked):
+                yield from way._preparing(atom)
+            return
+        try:
+            self.pending = self._prepared(atom)
+        except UnspecifiedError:
+            return
+        yield self
 
     def _prepared(self, atom: Atom) -> Step:
         evaluation = self._evaluation
@@ -579,11 +626,26 @@ def _binder_at(atom: Atom, depth: int) -> Binder | None:
     return atom.binders[depth] if depth < len(atom.binders) else None
 
 
+def _open_body(loop: _Loop, evaluation: Evaluation) -> list[Term]:
+    """What is to be known of a loop whose length is left open: how long it is, or that nothing in it happens."""
+    guards = [atom.guard for atom in loop.body if not evaluation.is_false(atom.guard)]
+    return [loop.binder.over, *guards] if guards else []
+
+
 def _refuse_open_loop(atoms: Sequence[Atom], evaluation: Evaluation) -> None:
     # A loop over the result of a call that did not happen: nothing in it happens either, as its guards must say.
     for atom in atoms:
         if not evaluation.is_false(atom.guard):
             raise UnspecifiedError(f"{atom.id} stands in a loop whose length is left open")
+
+
+def _terms_of(atom: Atom) -> Iterator[Term]:
+    """What is evaluated when a call is about to be made."""
+    yield from atom.arguments.values()
+    for event in atom.events:
+        yield from event.fields.values()
+    for update in atom.updates:
+        yield from (update.key, update.value)
 
 
 def _values(terms: Mapping[str, Term], evaluation: Evaluation) -> dict[str, Any]:

@@ -161,10 +161,18 @@ class Evaluation:
             else:
                 found = self._of(term)
                 if self._facts is not None and isinstance(found, Open) and found.declared:
-                    known = self._facts.value(self.settled(term))
-                    found = found if isinstance(known, Open) else known
+                    found = self._learned(term, found, self._facts)
                 known_values[term] = found
         return known_values[root]
+
+    def _learned(self, term: Term, found: Open, facts: Facts) -> Any:
+        """What is known of a term that unknowns leave open, or that nothing is."""
+        settled = self.settled(term)
+        known = facts.value(settled)
+        if isinstance(known, Open) and settled is not term:
+            # Settling folds: in the first round, `p(i) or not p(0)` is true, whatever `p` is.
+            known = self.found(settled)
+        return found if isinstance(known, Open) and known.declared else known
 
     def _needed(self, term: Term) -> Sequence[Term]:
         if not isinstance(term, App) or term.op != "ite":

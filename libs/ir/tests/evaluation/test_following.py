@@ -356,6 +356,40 @@ effect c3: note(text = "end")
     assert differs(known, call("ask", 5, what="n"), end) is not None
 
 
+FAILED = """
+unknown u1: bool says "which of two calls it is"
+unknown u2: bool says "whether the first fails"
+effect c1: note(text = "x") fails when result(u1) and result(u2) at 3:5-3:9
+effect c2: note(text = "x") when result(u1) and not result(u2) at 3:5-3:9
+"""
+
+
+def test_a_call_that_fails_may_be_one_after_which_the_run_is_over() -> None:
+    known = document(
+        FAILED
+        + """
+effect c3: note(text = "x") when not result(u1) at 7:5-7:9
+effect c4: pay(cents = 1) at 8:5-8:9
+"""
+    )
+    beside = Following(known, {})
+    beside.called("note", {"text": "x"})
+    assert beside.failed()
+    assert beside.may_be_over
+    # It is not certain which call was made.
+    assert frozenset[str].intersection(*beside.made) == frozenset()
+    # A program that goes on was at the other one.
+    beside.called("pay", {"cents": 1})
+    assert not beside.may_be_over
+    assert beside.made == [{"c1", "c4"}]
+    known = document(FAILED + "effect c4: pay(cents = 1) at 8:5-8:9")
+    beside = Following(known, {})
+    beside.called("note", {"text": "x"})
+    assert beside.failed()
+    # There it is handled: in the other way it does not fail.
+    assert not beside.may_be_over
+
+
 LOOP = document(
     """
 effect c1: words()

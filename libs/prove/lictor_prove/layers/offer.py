@@ -25,7 +25,9 @@ The program is read, not run: each call is known with its arguments and the cond
 - Test what a function demands with `if` before the call, unless a promise says it.
 - Bound the number of calls by what a call promises (`len(result) <= 50`) or by a slice: `for row in rows[:20]:`.
 - Bound the length of a text by a slice: `text[:500]`.
-- `main` has no parameters, unless it takes bool, int, float or str: then the program can be proved, not run."""
+- Parameters of `main` are annotated bool, int, float or str and have no defaults. What is proved holds for all values;
+  the program is submitted with a value for each, and runs with exactly these.
+- What `main` returns is told to whoever submitted the program, and nothing is proved about it: `-> list[str]`."""
 
 
 @runtime_checkable

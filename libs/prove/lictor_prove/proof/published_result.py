@@ -10,11 +10,13 @@ from typing import Literal
 
 from lictor_ir.errors import IrError
 from lictor_prove.errors import Reason
+from lictor_prove.proof.given_inputs import parameters_of, why_not_with
 from lictor_prove.proof.guarantee_analysis import AnalysedGuarantee, GuaranteeAnalysis
 from lictor_prove.proof.result import GuaranteeResult as Found
 from lictor_prove.proof.result import Proof, Rehearsal
 from lictor_prove.proof.settings import ENGINE
 from lictor_schema.core.base_model import MAX_ITEMS, MAX_TEXT_LENGTH
+from lictor_schema.proofs.inputs import Inputs
 from lictor_schema.proofs.program import Language, is_executable, program_hash
 from lictor_schema.proofs.proof import (
     GuaranteePossibility,
@@ -57,8 +59,12 @@ def proof_result(
     source_name: str,
     decided_at: datetime,
     runtime: str | None = None,
+    inputs: Inputs | None = None,
 ) -> ProofResult:
-    """The result of a proof; what can't be published whole is not `proved`."""
+    """The result of a proof; what can't be published whole is not `proved`.
+
+    `inputs`: the values of its submission; nothing that is proved depends on them, only whether it runs.
+    """
     guarantees = tuple(map(_guarantee, proof.guarantees[:MAX_ITEMS]))
     reasons = tuple(map(_reason, proof.reasons[: MAX_ITEMS - 1]))
     verdict = proof.verdict
@@ -69,9 +75,9 @@ def proof_result(
         verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
         reasons = (_TOO_LONG, *reasons)
     timings = proof.timings
-    never = why_descriptive(language, source_name) or (
-        proof.cannot_run and _reason(proof.cannot_run)
-    )
+    document = proof.ir.document if proof.ir is not None and is_executable(language) else None
+    cannot_run = proof.cannot_run or (document and why_not_with(document, inputs))
+    never = why_descriptive(language, source_name) or (cannot_run and _reason(cannot_run))
     certificate = proof.certificate if verdict is ProofVerdict.PROVED else None
     result = ProofResult(
         submission_id=submission_id,
@@ -90,6 +96,7 @@ def proof_result(
         certificate_hash=None if certificate is None else certificate.hash,
         certificate_level=None if certificate is None else certificate.level.value,
         rehearsal=_rehearsal(proof, language) if verdict is ProofVerdict.PROVED else None,
+        parameters=document and parameters_of(document),
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(

@@ -199,7 +199,7 @@ class Proof:
     decided_by: Mapping[str, str] = field(default_factory=dict[str, str])
     """Who decided each goal, by its id: `evaluation`, or the solver's name."""
     cannot_run: Reason | None = None
-    """Why no runner will run the program, whatever was proved."""
+    """Why no runner will run the program, whatever was proved and whatever values it is given."""
     plan: Plan | None = None
     """What has to be rehearsed of what is proved; None when it was, or can't be. Of what is undecided, the runs in
     which a counterexample is looked for."""

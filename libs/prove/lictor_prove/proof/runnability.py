@@ -1,5 +1,6 @@
 """Whether a program can run at all, read off its document: asked before anybody is asked to approve it, and again by
-the runner. What is refused here is refused every time, whatever was proved and whoever approved it.
+the runner. What is refused here is refused every time, whatever was proved, whoever approved it, and whatever values it
+is given (`lictor_prove.proof.given_inputs`).
 """
 
 from __future__ import annotations
@@ -19,14 +20,7 @@ MAX_DEPTH: Final = 24
 
 
 def why_not_run(document: Document) -> Reason | None:
-    """Why no runner will ever run this program; None when nothing is known against it."""
-    if document.inputs:
-        names = ", ".join(each.name for each in document.inputs)
-        return Reason(
-            "inputs.not_run",
-            f"{document.target} takes {names}, and an approval names no values for them",
-            "write the values into the program: what is approved is one run of it",
-        )
+    """Why no runner will ever run this program, whatever values it is given; None when nothing is known against it."""
     for atom in document.atoms:
         # Any other call may never be made.
         if atom.guard is TRUE and not atom.binders and _is_too_large(atom):

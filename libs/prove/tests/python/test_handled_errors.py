@@ -398,3 +398,22 @@ def test_documents_of_such_programs_are_written_and_read(name: str) -> None:
     document = read(program(PROGRAMS[name]))
     assert from_json(to_json(document)) == document
     assert document_reader.read(document_writer.write(document)) == document
+
+
+def _nested(depth: int) -> str:
+    lines = ["n = 0"]
+    for at in range(depth):
+        body = [f"for u{at} in users():", f"    n += u{at}.age", f"    note(u{at}.email)"]
+        lines += [" " * 8 * at + line for line in ("try:", *("    " + each for each in body))]
+    lines.append(" " * 8 * depth + "note(str(n))")
+    for at in reversed(range(depth)):
+        lines += [" " * 8 * at + "except ValueError:", " " * 8 * at + "    note('no')"]
+    return "\n".join(lines)
+
+
+def test_loops_in_loops_that_errors_may_leave_are_read_in_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each round is executed once where nothing is to be supposed: twice took seven times as long a level."""
+    monkeypatch.setattr("lictor_prove.python.machine.machine_state.MAX_STEPS", 3_000)
+    assert read(program(_nested(3))).atoms

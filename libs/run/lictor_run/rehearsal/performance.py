@@ -20,7 +20,7 @@ from lictor_prove.rehearsal.orders import ObservedCall, ObservedRun, PlannedRun,
 from lictor_prove.rehearsal.outline import layer_of
 from lictor_prove.written_values import Json, ValueReader, shortened, written
 from lictor_run.rehearsal.confinement import StageLimits
-from lictor_run.sandbox import Call, World, compiled, rows_of
+from lictor_run.sandbox import Call, World, call_target, compiled, rows_of
 
 _DIGITS: Final = "Exceeds the limit ("
 """How Python begins to say that an int has too many digits to be written."""
@@ -139,7 +139,7 @@ def _python(order: StageOrder) -> Play:
         for schema, row in world.rows(names).items():
             reader.add(schema, row)
         inputs = {name: reader.read(value) for name, value in recorder.run.inputs.items()}
-        names[order.target](**inputs)
+        call_target(names[order.target], inputs)
 
     return play
 

@@ -27,6 +27,7 @@ from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.inputs import INPUTS, Inputs
 from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
 from lictor_schema.proofs.proof import (
     PYTHON,
@@ -83,12 +84,16 @@ class ApprovalState(StrEnum):
     @property
     def is_undecided(self) -> bool:
         """Whether people may decide, or must go on deciding."""
-        return self in (ApprovalState.REQUESTED, ApprovalState.ENDORSED, ApprovalState.DELEGATED)
+        return self in _UNDECIDED
 
     @property
     def is_final(self) -> bool:
         """Whether nothing follows."""
-        return not self.is_open and self not in (ApprovalState.EXECUTING, ApprovalState.CALLING)
+        return not self.is_open and self not in _IN_USE
+
+
+_UNDECIDED = (ApprovalState.REQUESTED, ApprovalState.ENDORSED, ApprovalState.DELEGATED)
+_IN_USE = (ApprovalState.EXECUTING, ApprovalState.CALLING)
 
 
 class ApprovalBinding(Model):
@@ -125,6 +130,9 @@ class ApprovalBinding(Model):
     )
     python: Label | None = Field(
         default=None, exclude_if=lambda value: value is None, description=PYTHON
+    )
+    inputs: Inputs | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=INPUTS
     )
 
 

@@ -9,7 +9,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.core.base_model import ContentHash, Identifier, Label, Model, Scalar, Text
+from lictor_schema.core.base_model import (
+    MAX_SAFE_INTEGER,
+    ContentHash,
+    Identifier,
+    Label,
+    Model,
+    Scalar,
+    Text,
+)
 from lictor_schema.proofs.coverage import CoverageStatus
 from lictor_schema.proofs.proof import CertificateLevel
 from lictor_schema.proofs.proof_strength import ProofStrength
@@ -61,6 +69,34 @@ def _spelled(value: Argument | Item) -> str:
 Contracts = Annotated[tuple[ContractCall, ...], Field(min_length=1, max_length=_MAX_LISTED)]
 
 
+Bound = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
+
+
+class ValueCondition(Model):
+    """What a value has to be: all that is given."""
+
+    any: Literal[True] | None = Field(
+        default=None, description="Whatever it is; what is proved holds for every value"
+    )
+    one_of: Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=_MAX_LISTED)] | None = (
+        Field(default=None, description="One of these, of the very same type")
+    )
+    at_least: Bound | None = Field(default=None, description="A number not below this")
+    at_most: Bound | None = Field(default=None, description="A number not above this")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        bounds = (self.one_of, self.at_least, self.at_most)
+        if (self.any is None) == all(each is None for each in bounds):
+            raise PydanticCustomError(
+                "value_condition", "give `any: true`, or one_of, at_least or at_most"
+            )
+        return self
+
+
+Values = Annotated[dict[Label, ValueCondition], Field(min_length=1, max_length=_MAX_LISTED)]
+
+
 class PolicyConditions(Model):
     """What has to be so for a rule to hold: all that is given."""
 
@@ -109,6 +145,12 @@ class PolicyConditions(Model):
         default=None,
         exclude_if=lambda value: value is None,
         description="How many of a hundred call sites and branch outcomes that a run can reach were reached",
+    )
+    inputs: Values | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Each of these values is given, and is so. A rule that allows has to name every value that is"
+        " given; one that names none allows only programs without",
     )
 
 

@@ -22,6 +22,7 @@ from lictor_schema.core.base_model import (
     UuidText,
 )
 from lictor_schema.core.canonical_json import refuse_duplicate_keys
+from lictor_schema.proofs.inputs import INPUTS, Inputs
 from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
 
 K = TypeVar("K", bound=str)
@@ -93,6 +94,9 @@ class RunStarted(RunEntry[Literal["run_started"]]):
     ir_hash: ContentHash = Field(description="Its Effect IR")
     layer_hash: ContentHash = Field(description="The trusted layer")
     guarantees_hash: ContentHash = Field(description="What was proved")
+    inputs: Inputs | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=INPUTS
+    )
     approved_by: Label = Field(description="The name of the key that approved it")
     signed: SignedNote = Field(description="The signed decision, as it was handed in")
 
@@ -154,6 +158,26 @@ class UndoFailed(RunEntry[Literal["undo_failed"]]):
     reason: RunReason = Field(description="What went wrong")
 
 
+class RunResult(Model):
+    """What the target returned. It is the program's own word: nothing is proved about it."""
+
+    value: JsonValue = Field(
+        default=None,
+        description="The value, as `lictor_prove.written_values` writes it; null too where it is not kept",
+    )
+    hash: ContentHash | None = Field(
+        default=None, description="Hash of the value; null where it is not kept"
+    )
+    problem: RunReason | None = Field(
+        default=None, description="Why it is not kept: too large, or nothing that can be written"
+    )
+
+    @property
+    def kept(self) -> bool:
+        """Whether `value` is what was returned."""
+        return self.problem is None
+
+
 class RunFinished(RunEntry[Literal["run_finished"]]):
     """What became of it."""
 
@@ -166,6 +190,11 @@ class RunFinished(RunEntry[Literal["run_finished"]]):
     )
     output: Output = Field(default="", description="What was printed, or its beginning")
     elapsed_ms: Count = Field(description="How long it took")
+    result: RunResult | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="What the target returned; left out of a run that ended early, and of what was stored before 0.2",
+    )
 
 
 AnyRunEntry = Annotated[

@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from lictor_schema.core.base_model import ContentHash, Identifier, Label, Model, Positive, Timestamp
 from lictor_schema.core.canonical_json import content_hash, hash_bytes
+from lictor_schema.proofs.inputs import INPUTS, Inputs
 
 MAX_PROGRAM_LENGTH = 512 * 1024
 Language = Literal["python", "ir", "commands"]
@@ -34,6 +35,9 @@ class ProgramSubmission(Model):
     target: Label = Field(default="main", description="The function to prove and run")
     program: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PROGRAM_LENGTH)] = Field(
         description="The program's text"
+    )
+    inputs: Inputs | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=INPUTS
     )
     layer_hash: ContentHash | None = Field(
         default=None, description="The trusted layer it was written against; null for the current"

@@ -18,6 +18,7 @@ from lictor_schema.core.base_model import (
     Timestamp,
 )
 from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.inputs import InputParameters, why_not_of
 from lictor_schema.proofs.program import (
     PROGRAM_HASH_OF,
     Language,
@@ -70,6 +71,23 @@ def why_descriptive(language: Language, source_name: str) -> ProofReason | None:
         message=f"{source_name} is an Effect IR document: it tells what happens, and nothing executes it",
         remedy="write the program in Python or in commands, and have that proved",
     )
+
+
+def refuse_inputs(submission: ProgramSubmission, result: "ProofResult") -> ProofReason | None:
+    """Why what was submitted can't be called with the values it was submitted with; None when it can."""
+    if result.parameters is None:
+        # A prover of before 0.2 refuses every program with parameters by itself.
+        return (
+            None
+            if submission.inputs is None
+            else ProofReason(
+                code="inputs.unknown",
+                message="values are given, and the proof does not say which parameters the program has",
+                remedy="prove the program with a prover of this version",
+            )
+        )
+    found = why_not_of(submission.target, result.parameters, submission.inputs)
+    return found and ProofReason(code=found.code, message=found.message, remedy=found.remedy)
 
 
 class GuaranteeResult(Model):
@@ -251,6 +269,11 @@ class ProofResult(Model):
     rehearsal: ProofRehearsal | None = Field(
         default=None,
         description="How it was compared with Python; null unless it is proved, and in what was stored before 0.2",
+    )
+    parameters: InputParameters | None = Field(
+        default=None,
+        description="The parameters of the target, for all values of which it is proved; null of what could not be"
+        " read, and in what was stored before 0.2",
     )
     decided_at: Timestamp = Field(description="When it was decided")
     elapsed_ms: Count = Field(description="How long it took")

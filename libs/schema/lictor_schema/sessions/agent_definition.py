@@ -14,6 +14,7 @@ from lictor_schema.core.base_model import DecimalText, Label, Model, OptionalTex
 from lictor_schema.sessions.completion import AllOfSpec, AnyOfSpec, CompletionSpec
 from lictor_schema.sessions.definition_names import Name
 from lictor_schema.sessions.feedback import FeedbackSeverity
+from lictor_schema.sessions.sequence_policy import LabelRule
 from lictor_schema.sessions.session_questions import PathText
 from lictor_schema.sessions.tool_policy import PluginSpec, PolicySpec, ToolSpec
 
@@ -183,6 +184,12 @@ class AgentDefinition(Model):
     )
     policies: Annotated[tuple[PolicySpec, ...], Field(max_length=64)] = Field(
         default=(), description="Gate every tool"
+    )
+    # Definitions without labels keep the hashes that they had before there were any.
+    labels: Annotated[tuple[LabelRule, ...], Field(max_length=64)] = Field(
+        default=(),
+        exclude_if=lambda rules: not rules,
+        description="Which calls give the session a label that stays with it",
     )
     feedback: Annotated[tuple[FeedbackSpec, ...], Field(max_length=64)] = Field(
         default=(), description="What guides the agent between calls, in the order it is told"

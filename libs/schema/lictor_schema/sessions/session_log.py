@@ -31,6 +31,7 @@ from lictor_schema.sessions.session_questions import (
     PathText,
     Resource,
     StateDocument,
+    StopBypass,
     StopStatus,
     Usage,
 )
@@ -196,9 +197,7 @@ class StopJudged(SessionEntry[Literal["stop_judged"]]):
 
     allowed: bool = Field(description="Whether it may")
     status: StopStatus = Field(description="What the work is")
-    bypass: Literal["deadline", "budget"] | None = Field(
-        default=None, description="What was used up"
-    )
+    bypass: StopBypass | None = Field(default=None, description="What was used up, or `halt`")
     attempt: Count = Field(description="How often the stop was blocked, this time included")
     escalated: bool = Field(default=False, description="Whether a person must look")
     subagent: bool = Field(default=False, description="Whether a subagent stopped")
@@ -248,6 +247,22 @@ class StateReset(SessionEntry[Literal["state_reset"]]):
     )
 
 
+class SessionHalted(SessionEntry[Literal["session_halted"]]):
+    """An operator halted this session: every further call is denied. The order itself is on `lictor.halts`."""
+
+    request_id: Identifier = Field(description="The order")
+    by: Identifier = Field(description="Who ordered it")
+    reason: Text = Field(description="Why")
+
+
+class SessionResumed(SessionEntry[Literal["session_resumed"]]):
+    """An operator let this session go on."""
+
+    request_id: Identifier = Field(description="The order")
+    by: Identifier = Field(description="Who ordered it")
+    reason: Text = Field(description="Why")
+
+
 AnySessionEntry = Annotated[
     SessionBegun
     | WorkGiven
@@ -262,7 +277,9 @@ AnySessionEntry = Annotated[
     | StopJudged
     | StateKept
     | StateRestored
-    | StateReset,
+    | StateReset
+    | SessionHalted
+    | SessionResumed,
     Field(discriminator="kind"),
 ]
 """Any entry, told apart by `kind`."""

@@ -332,14 +332,17 @@ class ToolGateAnswer(GateAnswer):
 
 StopStatus = Literal["complete", "incomplete", "bypassed", "unchecked"]
 """`unchecked`: the definition has no completion checker."""
+StopBypass = Literal["deadline", "budget", "halt"]
+"""Why the work was not checked: what is used up, or that an operator halted the session."""
 
 
 class StopGateAnswer(GateAnswer):
     """The answer of the stop gate: `deny` means go on working, `message` is never set."""
 
     status: StopStatus = Field(description="What the work is at this moment")
-    bypass: Literal["deadline", "budget"] | None = Field(
-        default=None, description="What was used up; exactly with status `bypassed`"
+    bypass: StopBypass | None = Field(
+        default=None,
+        description="What was used up, or `halt`; exactly with status `bypassed`",
     )
     attempt: Count = Field(
         default=0, description="How often the stop was blocked, this time included"

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from lictor_schema.core.base_model import Label, Model, Text
-from lictor_schema.sessions.definition_names import ClockTime, Name, Pattern, ToolName, Tools
+from lictor_schema.sessions.definition_names import ClockTime, Name, ToolName, Tools
+from lictor_schema.sessions.parameter_rule import ParameterRule
+from lictor_schema.sessions.sequence_policy import NeverAfterSpec, OnlyAfterSpec, TotalSpec
 
 
 class ToolSpec(Model):
@@ -49,20 +51,6 @@ class RateLimitSpec(Model):
     tools: Tools = Field(description="The tools that are counted together")
     limit: Annotated[int, Field(ge=1, le=10_000)] = Field(description="Calls allowed in the window")
     window_s: Annotated[int, Field(ge=1, le=86_400 * 31)] = Field(description="Its length")
-
-
-class ParameterRule(Model):
-    """What one parameter may hold. Text is matched as it is, other values as JSON, files by their keys."""
-
-    param: Label = Field(description="The parameter; `a.b` for one inside another")
-    allow: Annotated[tuple[Pattern, ...], Field(max_length=64)] = Field(
-        default=(), description="One of these must match the whole value; none given: anything"
-    )
-    deny: Annotated[tuple[Pattern, ...], Field(max_length=64)] = Field(
-        default=(), description="None of these may match anywhere in it"
-    )
-    required: bool = Field(default=False, description="Whether a call without it is denied")
-    remedy: Text | None = Field(default=None, description="What to tell the agent")
 
 
 class ParameterPatternSpec(Model):
@@ -150,6 +138,9 @@ PolicySpec = Annotated[
     | ParameterPatternSpec
     | RequireApprovalSpec
     | TimeWindowSpec
+    | NeverAfterSpec
+    | OnlyAfterSpec
+    | TotalSpec
     | PluginSpec,
     Field(discriminator="kind"),
 ]

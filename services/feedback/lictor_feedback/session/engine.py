@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from lictor_bus.ledger import Ledger
@@ -131,11 +131,21 @@ class Engine:
             found.verified_at = -1
             found.doubts += 1
 
-    async def look(self, key: str, operation: SessionOperation[A]) -> DecidedAnswer[A]:
-        """Answer a question that rarely changes anything; costs one round trip to the store when it doesn't."""
+    async def look(
+        self,
+        key: str,
+        operation: SessionOperation[A],
+        beside: "asyncio.Future[Any] | None" = None,
+    ) -> DecidedAnswer[A]:
+        """Answer a question that rarely changes anything; costs one round trip to the store when it doesn't.
+
+        What is asked ``beside`` the facts is there when it is decided.
+        """
         known = await self.known(key)
         names = list(operation.names(known.session))
         stored = await self._trustworthy(key, known, names)
+        if beside is not None:
+            await beside
         # Read as they are asked for; what is to be written is decided again, on facts that could all be read.
         entry, answer = operation.decide(known.session, Facts(stored.facts), self.now_us())
         if entry is None:

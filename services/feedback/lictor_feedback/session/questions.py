@@ -1,10 +1,12 @@
 """What each question about a session means: which definition judges it, which facts it needs, what it changes."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 from lictor_bus.errors import MessageRefused
+from lictor_bus.logs.halts import HaltsInForce
 from lictor_bus.names import subjects
 from lictor_feedback.session.approvals import ReadApprovals
 from lictor_feedback.session.engine import (
@@ -19,6 +21,7 @@ from lictor_guard.definitions.loading import default_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
 from lictor_guard.session.asking import Known, Unsettled
+from lictor_guard.session.halts import Halts
 from lictor_guard.session.judge import SessionJudge
 from lictor_guard.session.snapshots import kept_snapshot
 from lictor_schema.gates.gate import GateRequest
@@ -68,6 +71,14 @@ AskStanding = Callable[[SessionBegun, int], Awaitable[TaskStanding | None]]
 """How the task of a session stands, asked at a time in microseconds; None when that is unknown."""
 
 
+class KnownHalts(Protocol):
+    """What is halted."""
+
+    async def now(self) -> HaltsInForce:
+        """All of it; an outage is raised, never taken for nothing."""
+        ...
+
+
 class Sessions:
     """A judge for each definition that some session is pinned to."""
 
@@ -108,11 +119,13 @@ class SessionQuestions:
         engine: Engine,
         sessions: Sessions,
         standing: AskStanding,
+        halts: KnownHalts,
         approvals: ReadApprovals,
     ) -> None:
         self._engine = engine
         self._sessions = sessions
         self._standing = standing
+        self._halts = halts
         self._approvals = approvals
 
     async def begin(self, request: SessionBeginRequest) -> DecidedAnswer[SessionBeginAnswer]:
@@ -171,13 +184,22 @@ class SessionQuestions:
     async def _check(
         self, key: str, request: ToolGateRequest, known: Known | None
     ) -> DecidedAnswer[ToolGateAnswer | Unsettled]:
-        return await self._engine.look(
-            key,
-            SessionOperation(
-                lambda session: session.names_for_check(request, known),
-                lambda session, facts, now_us: session.check(request, facts, now_us, known),
-            ),
-        )
+        begun = (await self._engine.known(key)).begun
+        # Sent together with the question for the facts: one round trip.
+        halts = asyncio.ensure_future(self._halts.now())
+        try:
+            return await self._engine.look(
+                key,
+                SessionOperation(
+                    lambda session: session.names_for_check(request, known),
+                    lambda session, facts, now_us: session.check(
+                        request, facts, now_us, _halts_of(begun, halts.result()), known=known
+                    ),
+                ),
+                halts,
+            )
+        finally:
+            _give_up(halts)
 
     async def cancel(self, request: CancelApprovalRequest) -> DecidedAnswer[SessionAnswer]:
         """The agent does not want to make a call any more that waits for a person."""
@@ -293,11 +315,14 @@ class SessionQuestions:
         standing = None
         if known.session.stop_wants_standing(request):
             standing = await self._standing(known.begun, self._engine.now_us())
+        halts = _halts_of(known.begun, await self._halts.now())
         return await self._engine.change(
             key,
             SessionOperation(
                 lambda session: session.names_for_stop(request),
-                lambda session, facts, now_us: session.stop(request, facts, now_us, standing),
+                lambda session, facts, now_us: session.stop(
+                    request, facts, now_us, standing, halts
+                ),
             ),
         )
 
@@ -330,6 +355,16 @@ class SessionQuestions:
             return session.reset(request, _whole(stored), now_us)
 
         return await self._engine.change_whole(_key(request), decide, STATE_WITHIN_S)
+
+
+def _halts_of(begun: SessionBegun, halts: HaltsInForce) -> Halts:
+    return halts.of_session(begun.runtime, begun.session_id, begun.definition)
+
+
+def _give_up(asked: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more, also if it failed."""
+    if not asked.cancel() and not asked.cancelled():
+        asked.exception()
 
 
 def _key(request: GateRequest) -> str:

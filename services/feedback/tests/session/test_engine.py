@@ -11,11 +11,14 @@ import pytest
 from redis.exceptions import ConnectionError as StoreLost
 
 from lictor_bus.errors import BusError
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_bus.wire.redis_connection import connect_redis
+from lictor_feedback.halt.read_position import ReadPosition
+from lictor_feedback.halt.watch import HaltWatch
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
 from lictor_feedback.session.log import SessionLog
@@ -94,7 +97,7 @@ class FailingStore(SessionStore):
 class Instance:
     """An instance of the service without its subjects."""
 
-    def __init__(self, client, store: FailingStore, others: "list[Instance]", now_ns) -> None:
+    def __init__(self, client, store: FailingStore, halts, others, now_ns) -> None:
         async def tell_doubt(key: str) -> None:
             for other in others:
                 other.engine.doubt(key)
@@ -113,7 +116,7 @@ class Instance:
         async def nobody(_request_id):
             return ReadApproval(standing="waiting")
 
-        self.desk = SessionQuestions(self.engine, sessions, no_standing, nobody)
+        self.desk = SessionQuestions(self.engine, sessions, no_standing, halts, nobody)
 
     async def begin(self):
         return (await self.desk.begin(SessionBeginRequest(**asked()))).answer
@@ -165,13 +168,14 @@ async def instances_on(endpoints, clock, running: AsyncExitStack, count=2) -> li
     for _ in range(count):
         client = await connect_nats(endpoints.nats_url, name="test")
         running.push_async_callback(client.close)
-        await streams.declare(client, streams.SESSIONS)
+        await streams.declare(client, streams.SESSIONS, streams.ACTIONS)
         age = ServerAge()
         redis = await connect_redis(endpoints.redis_url, on_connect=age.on_connect)
         running.push_async_callback(redis.aclose)
         quick = QuickRedis(endpoints.redis_url, age.met)
         running.callback(quick.close)
-        found.append(Instance(client, FailingStore(redis, age, quick), found, clock))
+        halts = HaltWatch(client, ReadPosition(redis, age, quick, StateTags(b"", "feedback")))
+        found.append(Instance(client, FailingStore(redis, age, quick), halts, found, clock))
     return found
 
 

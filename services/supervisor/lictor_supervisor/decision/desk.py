@@ -46,6 +46,7 @@ from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.seals.episode import EpisodeState
 from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
+from lictor_supervisor.decision.halt_news import tell_tool_gates
 
 
 class ToolCallCounter(Protocol):
@@ -299,7 +300,14 @@ class ContractDesk:
                 after=after,
             )
         )
-        return switched.answer
+        answer = switched.answer
+        if not answer.ok:
+            return answer
+        # Also for a repeated order: the first may have been stored by an instance that died then.
+        problem = await tell_tool_gates(self._client)
+        if problem is None:
+            return answer
+        return answer.model_copy(update={"reason": f"{answer.reason}; {problem}"})
 
     async def _run(self, task_id: str) -> _Run | None:
         """The run of the task that is open; None when none is known in time.

@@ -17,7 +17,6 @@ from lictor_ir.provenance import made_of
 from lictor_ir.terms import (
     FALSE,
     TRUE,
-    Result,
     Term,
     Var,
     and_,
@@ -31,7 +30,7 @@ from lictor_ir.terms import (
     var,
 )
 from lictor_ir.types import BOOL, INT
-from lictor_prove.python.machine.control_paths import Key, Store, beyond
+from lictor_prove.python.machine.control_paths import Key, Store, Target, beyond
 from lictor_prove.python.machine.loop_summaries import LoopState, Summary
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
@@ -192,7 +191,8 @@ def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], 
         machine.close(target, NONE_VALUE)
 
     mark, base = machine.mark(), machine.store
-    machine.store = Store(base)
+    made = _made_so_far(machine)
+    tried = machine.store = Store(base)
     run()
     left = [
         guard
@@ -200,19 +200,29 @@ def _last_round(machine: Machine, body: Sequence[ast.stmt], begin: Callable[[], 
         for guard in (*(each.guard for each in target.exits[exits:]), *target.dropped[dropped:])
     ]
     leaves = or_(*(beyond(guard, mark.guard) for guard in left))
-    machine.go_back(mark)
     # A condition that was known before the round does not rest on what is called in it.
-    if not any(
-        _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
-    ):
-        machine.suppose(leaves)
+    if leaves is TRUE or _is_new(leaves, made):
+        # Nothing is to be supposed, so the round stands as it was tried.
+        base.written.update(tried.written)
+        machine.store = base
+        return
+    machine.go_back(mark)
+    machine.suppose(leaves)
     if not machine.dead:
         run()
 
 
-def _is_new(read: Result, atoms: int, unknowns: int) -> bool:
-    number = int(read.call[1:])
-    return number > (atoms if read.call.startswith("c") else unknowns)
+def _made_so_far(machine: Machine) -> tuple[int, int]:
+    return len(machine.atoms), len(machine.unknowns)
+
+
+def _is_new(condition: Term, made: tuple[int, int]) -> bool:
+    """Whether it reads what came after so many calls and unknowns."""
+    calls, unknowns = made
+    return any(
+        int(read.call[1:]) > (calls if read.call.startswith("c") else unknowns)
+        for read in results(condition)
+    )
 
 
 def _ended(
@@ -348,13 +358,27 @@ def _pass(
     machine.binders = (*binders, Binder(state.index, over))
     scratch.written.update(state.start(machine))
     node = loop.node
-    leaving = _suppose_going_on(machine, loop, state) if is_left(machine, node) else ()
-    target = machine.enter("going")
-    target.loop = node
-    known = beyond(machine.guard, guard)
-    state.going = and_(known, loop.round(machine, state.index))
+    may_leave = is_left(machine, node)
+    mark, made = machine.mark(), _made_so_far(machine)
+    above = machine.store = Store(scratch)
+    target, state.going = _round(machine, loop, state)
+    leaving: tuple[str, ...] = ()
+    if may_leave:
+        # While what the round computed is there: afterwards other things have its names.
+        leaving = made_of(target.dropped, machine.inputs, machine.unknowns)
+        leaves = or_(*(beyond(each, mark.guard) for each in target.dropped))
+        if leaves is not FALSE and not _is_new(leaves, made):
+            # It is known when the round begins: go on only where the round does not leave the loop.
+            machine.go_back(mark)
+            above = machine.store = Store(scratch)
+            state.supposed = not_(leaves)
+            machine.suppose(state.supposed)
+            known = beyond(machine.guard, guard)
+            target, going = _round(machine, loop, state)
+            state.going = and_(known, going)
     conditions = [*target.dropped, *target.tests, *loop.flowing(machine, state.index)]
     machine.close(target, NONE_VALUE)
+    scratch.written.update(above.written)
     found = frozenset({*leaving, *made_of(conditions, machine.inputs, machine.unknowns)})
     machine.store, machine.guard, machine.binders, machine.departed = (
         outer,
@@ -365,26 +389,13 @@ def _pass(
     return scratch.written, found
 
 
-def _suppose_going_on(
+def _round(
     machine: Machine, loop: ListLoop | ConditionLoop, state: LoopState
-) -> tuple[str, ...]:
-    """Go on only where the round does not leave the loop, if that is known when it begins; what it would leave by."""
-    mark = machine.mark()
-    machine.store = Store(machine.store)
+) -> tuple[Target, Term]:
+    """One round after which the loop goes on, to be closed; what its beginning shows."""
     target = machine.enter("going")
     target.loop = loop.node
-    loop.round(machine, state.index)
-    leaving = list(target.dropped)
-    # While what the round computed is there: afterwards other things have its names.
-    labels = made_of(leaving, machine.inputs, machine.unknowns)
-    machine.go_back(mark)
-    leaves = or_(*(beyond(each, mark.guard) for each in leaving))
-    if not any(
-        _is_new(each, len(machine.atoms), len(machine.unknowns)) for each in results(leaves)
-    ):
-        state.supposed = not_(leaves)
-        machine.suppose(state.supposed)
-    return labels
+    return target, loop.round(machine, state.index)
 
 
 def _note_rounds(machine: Machine, rounds: Rounds, state: LoopState) -> None:

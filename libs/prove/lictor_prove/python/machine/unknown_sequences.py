@@ -164,10 +164,10 @@ def note_distinct(machine: Machine, index: Var, term: Term) -> None:
     """Note that it is another one at each index, if it is made of an unknown that is computed for each."""
     if machine.dead:
         return
-    made = {each.id: each for each in machine.unknowns}
-    for read in results(term):
-        about = made.get(read.call)
-        if about is not None and about.binders and about.binders[-1].index is index:
+    read = {each.call for each in results(term)}
+    # About the last of them: a fact reads what was there before what it is about.
+    for about in reversed(machine.unknowns):
+        if about.id in read and about.binders and about.binders[-1].index is index:
             machine.facts.append(Fact(about.id, FactKind.DISTINCT, term))
             return
 
