@@ -21,7 +21,7 @@ from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.read import read_all
-from lictor_local.embedded_servers import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
@@ -51,12 +51,33 @@ PATIENCE_S = 60.0
 class Installation:
     """Servers, services, and people who decide."""
 
-    servers: EmbeddedServers
     folder: Path
     client: Client
+    """Of an operator."""
+    endpoints_of: Callable[[str], Endpoints]
+    """By service."""
+    servers: EmbeddedServers | None = None
+    """Where the broker may be killed."""
+    refusal: str | None = None
+    """Why the desk did not take a decision the last time."""
     _running: dict[str, tuple[AsyncExitStack, asyncio.subprocess.Process]] = field(
         default_factory=dict[str, tuple[AsyncExitStack, asyncio.subprocess.Process]]
     )
+
+    @property
+    def nats_url(self) -> str:
+        """Where agents connect."""
+        assert self.servers is not None
+        return self.servers.nats_url
+
+    async def begin(self, definition: str = DEFINITION) -> None:
+        """Start every service, with one definition and two people who may decide."""
+        (self.folder / "agents").mkdir()
+        (self.folder / "agents" / "agent.yaml").write_text(definition)
+        keys = [ANN.verifying_key, BEN.verifying_key]
+        (self.folder / "approvers.json").write_bytes(TrustStore.of(keys).to_bytes())
+        for name in SERVICES:
+            await self.start(name)
 
     async def start(self, name: str) -> None:
         """Start a service, and wait until it is ready."""
@@ -66,7 +87,7 @@ class Installation:
             "LICTOR_APPROVERS": str(self.folder / "approvers.json"),
         }
         process = await stack.enter_async_context(
-            service_process(SERVICES[name], self.servers.endpoints, **environment)
+            service_process(SERVICES[name], self.endpoints_of(name), **environment)
         )
         self._running[name] = (stack, process)
         await wait_until_ready(self.client, name)
@@ -74,6 +95,7 @@ class Installation:
     async def kill(self, victim: str) -> None:
         """Kill a service or the broker, without a warning, and start it again."""
         if victim == "nats":
+            assert self.servers is not None
             await self.servers.kill_nats()
             await self.servers.start_nats()
             for name in self._running:
@@ -179,22 +201,17 @@ class Installation:
                         problem = error
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            told = getattr(self, "refusal", None)
-            raise AssertionError(f"it did not happen in time ({problem!r}, {told})") from None
+            why = f"{problem!r}, {self.refusal}"
+            raise AssertionError(f"it did not happen in time ({why})") from None
 
 
 async def install(
     servers: EmbeddedServers, folder: Path, definition: str = DEFINITION
 ) -> Installation:
     """An installation on these servers, ready."""
-    (folder / "agents").mkdir()
-    (folder / "agents" / "deployer.yaml").write_text(definition)
-    keys = [ANN.verifying_key, BEN.verifying_key]
-    (folder / "approvers.json").write_bytes(TrustStore.of(keys).to_bytes())
     client = await connect_nats(servers.nats_url, name="test")
-    found = Installation(servers, folder, client)
-    for name in SERVICES:
-        await found.start(name)
+    found = Installation(folder, client, lambda _: servers.endpoints, servers)
+    await found.begin(definition)
     return found
 
 

@@ -23,5 +23,5 @@ async def place(own_servers: EmbeddedServers, tmp_path: Path) -> AsyncIterator[I
 @pytest.fixture
 async def governor(place: Installation) -> AsyncIterator[lictor.Governor]:
     """An agent's connection to it."""
-    async with lictor.connect(place.servers.nats_url) as connected:
+    async with lictor.connect(place.nats_url) as connected:
         yield connected

@@ -59,7 +59,7 @@ async def test_a_person_approves_with_the_command(
             warm_processes.run,
             [command, "approvals", *arguments],
             cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "LICTOR_NATS_URL": place.servers.nats_url},
+            env={"PATH": "/usr/bin:/bin", "LICTOR_NATS_URL": place.nats_url},
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
@@ -123,7 +123,10 @@ async def test_an_agent_that_reads_an_edit_makes_that_call_itself(
         approval = denied.value.verdict.approval
         assert approval is not None
         assert approval.params == wanted
-        assert await guard.call("deploy", approval.params, deploy) == "deployed shop to staging"
+        assert (
+            await guard.call("deploy", dict(approval.params or {}), deploy)
+            == "deployed shop to staging"
+        )
 
 
 async def test_what_nobody_decides_in_time_is_denied_and_may_be_asked_again(
@@ -169,7 +172,7 @@ async def test_a_cancelled_request_is_asked_anew_whatever_people_say(
 
 async def test_a_blocking_agent_waits_too(place: Installation) -> None:
     def work() -> str:
-        url = place.servers.nats_url
+        url = place.nats_url
         with lictor.guard_sync("s", definition="deployer", url=url) as guard:
             return guard.call("deploy", CALL, lambda **_: "done", wait="1m")
 

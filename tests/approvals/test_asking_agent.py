@@ -59,7 +59,7 @@ async def test_the_example_does_what_a_person_says(
         stderr=PIPE,
         env={
             **kept,
-            "LICTOR_NATS_URL": place.servers.nats_url,
+            "LICTOR_NATS_URL": place.nats_url,
             "XDG_STATE_HOME": str(tmp_path),
         },
     )
@@ -83,7 +83,7 @@ async def test_the_code_of_the_page_does_what_it_says(place: Installation) -> No
     names |= {"remember": said.append, "tell_the_model": said.append}
     code = shown.replace('wait="10m"', "wait=0.1 if waits is None else waits")
     exec(f"async def page(governor, waits):\n{textwrap.indent(code, '    ')}", names)  # noqa: S102 -- our own page
-    async with lictor.connect(place.servers.nats_url) as governor:
+    async with lictor.connect(place.nats_url) as governor:
         async with governor.guard("s", definition="refunder") as guard:
             await guard.call("look_up", {}, lambda: "480")
         await names["page"](governor, None)

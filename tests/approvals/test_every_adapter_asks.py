@@ -1,6 +1,7 @@
 """Every adapter tells its agent of the request that its call waits by, and makes the call once when it is approved."""
 
 import asyncio
+import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ from asking_installation import Installation
 from scripted import ScriptedAgent, Setting
 from scripted_agents import ADAPTERS
 
-from lictor.runtimes.http.approvals import HttpApprovals
-from lictor.runtimes.http.bodies import ApprovalReply, BeginBody, CheckBody, CheckReply
-from lictor.runtimes.http.sessions import HttpSessions, Unacceptable
+from lictor.history.own_history import OwnHistory
+from lictor.runtimes.http.application import HttpAdapter
+from lictor.runtimes.http.sessions import HttpSessions
 from lictor.runtimes.lasting_connection import Reaching
 
 CALL = {"service": "shop"}
@@ -35,7 +36,7 @@ async def test_a_call_waits_by_its_request_and_is_made_once_when_it_is_approved(
     session_id = str(uuid.uuid4())
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    setting = Setting(place.servers.nats_url, workspace, session_id, "deployer")
+    setting = Setting(place.nats_url, workspace, session_id, "deployer")
     agent = adapter(setting)
     try:
         await agent.begin()
@@ -70,37 +71,64 @@ async def test_a_call_waits_by_its_request_and_is_made_once_when_it_is_approved(
     assert (kinds.count("call_reserved"), kinds.count("call_asked")) == (1, 2)
 
 
-async def test_over_http_a_client_waits_until_people_have_decided(place: Installation) -> None:
-    reaching = Reaching(place.servers.nats_url, name="test")
-    sessions = HttpSessions(reaching, runtime="http", definition="deployer")
-    approvals = HttpApprovals(reaching, "http")
-    try:
-        await sessions.begin("s", BeginBody())
-        check = CheckBody(call_id="c", tool="deploy", params=CALL)
-        status, reply = await sessions.check("s", check)
-        assert status == 202
-        assert isinstance(reply, CheckReply)
-        assert reply.approval is not None
-        request = await place.asked("s", runtime="http")
-        assert reply.approval.request_id == request.request_id
+class Http:
+    """A client of the HTTP adapter, as the command sets it up."""
 
-        waiting = asyncio.create_task(approvals.show("s", request.request_id, 50))
+    def __init__(self, url: str) -> None:
+        self.reaching = Reaching(url, name="test")
+        sessions = HttpSessions(self.reaching, runtime="http", definition="deployer")
+        self._app = HttpAdapter(
+            sessions, self.reaching, "t" * 32, b"{}", lambda client: OwnHistory(client, "http")
+        )
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        """Ask, and give the status and the reply."""
+        path, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(b"authorization", b"Bearer " + b"t" * 32)],
+        }
+        told: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": json.dumps(body or {}).encode()}
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        await self._app(scope, receive, send)
+        self.headers = dict(told[0]["headers"])
+        return told[0]["status"], json.loads(told[1]["body"])
+
+
+async def test_over_http_a_client_waits_until_people_have_decided(place: Installation) -> None:
+    http = Http(place.nats_url)
+    check = {"call_id": "c", "tool": "deploy", "params": CALL}
+    try:
+        await http.ask("POST", "/v1/sessions/s/begin")
+        status, reply = await http.ask("POST", "/v1/sessions/s/check", check)
+        assert (status, reply["decision"], reply["asked"]) == (202, "deny", True)
+        request = await place.asked("s", runtime="http")
+        assert reply["approval"]["request_id"] == request.request_id
+        where = http.headers[b"location"].decode()
+
+        waiting = asyncio.create_task(http.ask("GET", f"{where}?wait=50"))
         await place.requested(request)
-        shown = await approvals.show("s", request.request_id, 0)
-        assert isinstance(shown[1], ApprovalReply)
-        assert (shown[1].state, shown[1].waiting) == ("requested", True)
+        status, shown = await http.ask("GET", where)
+        assert (status, shown["state"], shown["waiting"]) == (200, "requested", True)
         await place.decide(request)
         status, found = await waiting
-        assert isinstance(found, ApprovalReply)
-        assert (status, found.state, found.waiting) == (200, "approved", False)
+        assert (status, found["state"], found["waiting"]) == (200, "approved", False)
 
-        with pytest.raises(Unacceptable, match="no request"):
-            await approvals.show("another", request.request_id, 0)
-        with pytest.raises(Unacceptable, match="no request"):
-            await approvals.show("s", str(uuid.uuid4()), 0.1)
+        for other in (where.replace("/s/", "/another/"), f"{where[:-36]}{uuid.uuid4()}?wait=0.1"):
+            status, refused = await http.ask("GET", other)
+            assert (status, refused["ok"], refused["decision"]) == (404, False, "deny")
         # To look at it used nothing up.
-        status, reply = await sessions.check("s", check)
-        assert isinstance(reply, CheckReply)
-        assert (status, reply.decision) == (200, "allow")
+        status, reply = await http.ask("POST", "/v1/sessions/s/check", check)
+        assert (status, reply["decision"]) == (200, "allow")
     finally:
-        await reaching.close()
+        await http.reaching.close()

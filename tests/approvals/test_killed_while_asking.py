@@ -124,7 +124,7 @@ async def _agent(place: Installation, made: Path) -> asyncio.subprocess.Process:
         sys.executable,
         "-c",
         AGENT,
-        place.servers.nats_url,
+        place.nats_url,
         str(made),
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "XDG_STATE_HOME": str(made.parent)},

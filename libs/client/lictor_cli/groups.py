@@ -45,6 +45,7 @@ Without a command it answers one hook event of Claude Code: JSON on stdin, JSON 
 or exit code 2 with the reason on stderr. `lictor hook --definition NAME` begins sessions with that agent definition;
 `--event NAME` says which event it is for, where that can't be read. `--url URL`, or `--endpoints FILE` with the file
 that a `lictor up` leaves in its user's state directory, says who judges: nothing in the workspace does then.
+`--ask-s SECONDS` says that Claude Code waits so much longer for it, so that a call may wait for a person.
 """
 _SESSION = """\
 List guarded sessions; show one and its log; keep its state, set it back or reset it.

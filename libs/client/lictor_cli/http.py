@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import cast
 
 import uvicorn
+from nats.aio.client import Client
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lictor.errors import LictorError
+from lictor.history.own_history import OwnHistory
 from lictor.installation.directories import data_directory
 from lictor.installation.endpoints import judge_url
 from lictor.runtimes.http.application import HttpAdapter
@@ -95,9 +97,13 @@ async def run(options: Namespace) -> int:
         workspace=None if options.workspace is None else str(options.workspace),
         stop_on_silence=options.stop_on_silence,
     )
+
+    def history_of(client: Client) -> OwnHistory:
+        return OwnHistory(client, options.runtime)
+
     server = _Server(
         uvicorn.Config(
-            HttpAdapter(sessions, reaching, token, document().encode()),
+            HttpAdapter(sessions, reaching, token, document().encode(), history_of),
             log_level="warning",
             access_log=False,
             lifespan="off",

@@ -232,7 +232,10 @@ async def test_a_definition_that_does_not_exist_is_refused_with_those_that_do(
     # Nobody runs: what the folder holds would be taken in.
     offline = await cli("hook", "install", "--definition", "codre")
     assert offline.returncode == 1
-    assert "coder, lictor-default, releaser, researcher, scribe; start those who" in offline.stderr
+    assert (
+        "coder, lictor-default, refunder, releaser, researcher, scribe; start those who"
+        in offline.stderr
+    )
     await apply_streams(url)
     published = await cli("agent", "publish", "agents/scribe.yaml", "--url", url)
     assert published.returncode == 0, published.stderr
@@ -343,3 +346,19 @@ async def test_hooks_that_are_switched_off_are_warned_about(cli: Cli, tmp_path: 
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
     assert "disableAllHooks" in (await cli("hook", "install")).stderr
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code"), [("300", 0), ("3600", 0), ("0", 2), ("3601", 2), ("-5", 2), ("soon", 2)]
+)
+async def test_a_call_may_wait_for_a_person_as_long_as_claude_code_is_told(
+    cli: Cli, seconds: str, code: int
+) -> None:
+    done = await cli("hook", "install", "--url", "nats://h", "--ask-s", seconds, "--json")
+    assert done.returncode == code, done.stderr
+    if code == 0:
+        (hook,) = ours(json.loads(done.stdout)["after"], "PreToolUse")
+        assert hook["timeout"] == 30 + int(seconds)
+        assert f"--ask-s {seconds} " in hook["command"]
+        (stop,) = ours(json.loads(done.stdout)["after"], "Stop")
+        assert (stop["timeout"], "--ask-s" in stop["command"]) == (30, False)

@@ -31,6 +31,8 @@ class Hook:
 
     def __init__(self, broker: Client, environment: dict[str, str], folder: Path) -> None:
         assert broker.connected_url is not None
+        self.stderr = ""
+        """Of the last call."""
         self._folder = folder
         self._environment = {
             **environment,
@@ -51,7 +53,8 @@ class Hook:
             timeout=60,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, b"")
+        self.stderr = done.stderr.decode()
+        assert done.returncode == 0
         return json.loads(done.stdout).get("hookSpecificOutput", {})
 
 
@@ -87,6 +90,18 @@ async def test_a_call_that_is_approved_meanwhile_goes_on(hook: Hook, standin: St
             await asyncio.sleep(0.01)
     standin.asks = {"Bash": "approved"}
     assert await answering == {}
+
+
+@pytest.mark.parametrize("standing", ["waiting", "approved"])
+async def test_what_waits_is_loaded_for_calls_that_wait_only(
+    hook: Hook, standin: StandIn, standing: str
+) -> None:
+    """It runs before every call, and hardly any is asked about."""
+    standin.asks = {"Bash": standing}
+    await hook.answer(LICTOR_HOOK_ASK_S="0.1", PYTHONPROFILEIMPORTTIME="1")
+    assert "lictor.fast.nats_wire" in hook.stderr
+    for module in ("lictor.fast.call_wait", "lictor.fast.hints"):
+        assert (module in hook.stderr) == (standing == "waiting")
 
 
 async def test_the_same_call_is_allowed_later(hook: Hook, standin: StandIn) -> None:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from lictor.fast.session_operations import MAX_ID
 from lictor.runtimes.http import bodies as bodies
 from lictor.runtimes.http.admission import MALFORMED, Admission, answer, answer_refused
-from lictor.runtimes.http.approvals import MAX_WAIT_S, HttpApprovals
+from lictor.runtimes.http.approvals import MAX_WAIT_S, HistoryOf, HttpApprovals
 from lictor.runtimes.http.sessions import HttpSessions, Replied, Unacceptable
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
@@ -73,9 +73,15 @@ class HttpAdapter(Starlette):
     """The application."""
 
     def __init__(
-        self, sessions: HttpSessions, reaching: "Reaching", token: str, document: bytes
+        self,
+        sessions: HttpSessions,
+        reaching: "Reaching",
+        token: str,
+        document: bytes,
+        history_of: HistoryOf | None = None,
     ) -> None:
-        approvals = HttpApprovals(reaching, sessions.runtime)
+        """Without `history_of`, how requests to people stand is not shown."""
+        approvals = None if history_of is None else HttpApprovals(reaching, history_of)
 
         async def approval(request: Request) -> Response:
             session_id = _session_id(request.path_params["session_id"])
@@ -83,6 +89,8 @@ class HttpAdapter(Starlette):
             wait_s = _wait_s(request.query_params.get("wait", "0"))
             if not _UUID.fullmatch(request_id):
                 raise Unacceptable(400, MALFORMED, "the request's id is not a UUID in lower case")
+            if approvals is None:
+                raise HTTPException(404)
             status, reply = await approvals.show(session_id, request_id, wait_s)
             return answer(status, reply.to_json())
 

@@ -4,16 +4,19 @@ Nothing is decided, used or allowed by looking.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from nats.aio.client import Client
 
 from lictor.errors import LictorError
 from lictor.fast.answer_reader import Silence
-from lictor.history.own_history import OwnHistory
 from lictor.runtimes.http.bodies import ApprovalReply
 from lictor.runtimes.http.sessions import OK, UNAVAILABLE, Replied, Unacceptable
-from lictor_bus.gates.history import APPROVAL_ENTRIES
+from lictor_bus.gates.history import APPROVAL_ENTRIES, HistoryKind
 from lictor_bus.logs.entry_logs import read_entry
+from lictor_bus.wire.delivery import Delivery
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.gates.history import HistoryFilter
@@ -28,12 +31,29 @@ UNKNOWN = "lictor.http.unknown-approval"
 AWAY = "lictor.http.history-away"
 
 
+class ApprovalHistory(Protocol):
+    """What is stored of one runtime's own, as `lictor.history` reads it."""
+
+    def follow(
+        self, kind: HistoryKind, only: HistoryFilter, *, from_start: bool
+    ) -> AsyncGenerator[Delivery, None]:
+        """Every message once and in order, for ever."""
+        ...
+
+    def read(self, kind: HistoryKind, only: HistoryFilter) -> AsyncGenerator[Delivery, None]:
+        """Every message that is stored now."""
+        ...
+
+
+HistoryOf = Callable[[Client], ApprovalHistory]
+
+
 class HttpApprovals:
     """The requests about calls of one runtime."""
 
-    def __init__(self, reaching: "Reaching", runtime: str) -> None:
+    def __init__(self, reaching: "Reaching", history_of: HistoryOf) -> None:
         self._reaching = reaching
-        self._runtime = runtime
+        self._history_of = history_of
         self._waiting = 0
 
     async def show(self, session_id: str, request_id: str, wait_s: float) -> Replied:
@@ -45,8 +65,7 @@ class HttpApprovals:
             wait_s = 0
         self._waiting += 1
         try:
-            history = OwnHistory(client, self._runtime)
-            request, newest = await self._wait(history, request_id, wait_s)
+            request, newest = await self._wait(self._history_of(client), request_id, wait_s)
         except LictorError as error:
             raise Unacceptable(UNAVAILABLE, AWAY, str(error), "ask again") from None
         finally:
@@ -61,7 +80,7 @@ class HttpApprovals:
         return OK, _reply(request, newest)
 
     async def _wait(
-        self, history: OwnHistory, request_id: str, wait_s: float
+        self, history: ApprovalHistory, request_id: str, wait_s: float
     ) -> tuple[CallApprovalRequest | None, ApprovalEntry | None]:
         only = HistoryFilter(id=request_id)
         request: CallApprovalRequest | None = None

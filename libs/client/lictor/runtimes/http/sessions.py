@@ -96,7 +96,7 @@ class HttpSessions:
         most: int = MAX_SESSIONS,
     ) -> None:
         self._reaching = reaching
-        self.runtime = runtime
+        self._runtime = runtime
         self._definition = definition
         self._workspace = workspace
         self._stop_on_silence = stop_on_silence
@@ -287,7 +287,7 @@ class HttpSessions:
         self._make_room()
         task_id, agent_id, definition, definition_hash = identity
         operations = SessionOperations(
-            runtime=self.runtime,
+            runtime=self._runtime,
             session_id=session_id,
             workspace=None if self._workspace is None else Workspace(self._workspace),
             task_id=task_id,
@@ -296,7 +296,7 @@ class HttpSessions:
             definition_hash=definition_hash,
             stop_on_silence=self._stop_on_silence,
         )
-        unsent = unsent_here(self.runtime, session_id)
+        unsent = unsent_here(self._runtime, session_id)
         guarding = Guarding(operations, unsent)
         held = self._held[session_id] = _Held(operations, guarding, identity)
         return held
