@@ -452,3 +452,14 @@ def test_a_new_request_about_a_call_takes_the_place_of_the_old_one() -> None:
     play.approve(play.requests[0])
     old = play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
     assert old.decision == "ask"
+
+
+def test_an_entry_that_stands_in_the_log_twice_takes_no_cancelling_back() -> None:
+    play = AskedPlay({**MONEY, "remember": ["session"]})
+    play.pay()
+    play.approve(reusable=True)
+    play.pay("c1")
+    used = play.log[-1][1]
+    play.cancel(play.requests[0].request_id)
+    play._append(used)  # pyright: ignore[reportPrivateUsage]
+    assert play.pay("c2").decision == "ask"
