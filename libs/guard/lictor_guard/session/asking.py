@@ -105,6 +105,8 @@ class Ask:
     approval: CallApproval
     new: CallApprovalRequest | None = None
     """The request, where it is made by this."""
+    replaces: str | None = None
+    """The request that waited in its place."""
     note: str | None = None
     """What whoever waits should know."""
 
@@ -319,7 +321,9 @@ def _new(asked: AskedQuestion, replaced: str | None) -> Ask | Refuse:
     told = CallApproval(
         request_id=request.request_id, standing="waiting", expires_at=request.expires_at
     )
-    return Ask(told, request)
+    old = None if replaced is None else asked.request(replaced)
+    waited = old is not None and old.standing == "waiting"
+    return Ask(told, request, replaces=replaced if waited else None)
 
 
 def _waits(request_id: str, request: CallRequest, read: ReadApproval, note: str | None) -> Ask:

@@ -8,7 +8,7 @@ from lictor_guard.plugins.tool_policy import PeopleAsked, PolicyDecision
 from lictor_guard.session.asking import ReadApproval
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import from_micros
-from lictor_schema.sessions.session_log import CallDenied, CallReserved
+from lictor_schema.sessions.session_log import CallAsked, CallDenied, CallReserved
 
 UNLESS = {**MONEY, "unless": [{"param": "amount", "allow": ["[0-9]{1,2}"]}]}
 WRITES = {"kind": "require-approval", "name": "writes", "tools": ["write"]}
@@ -251,6 +251,8 @@ def test_a_cancelled_request_lifts_nothing() -> None:
     assert len(play.requests) == 2
     assert not play.cancel("00000000-0000-4000-8000-000000000000").ok
     assert not play.cancel(request.request_id, task="t2").ok
+    assert not play.cancel(play.requests[1].request_id, agent_id="sub").ok
+    assert play.cancel(play.requests[1].request_id).ok
 
 
 def test_what_was_used_can_not_be_cancelled() -> None:
@@ -459,6 +461,9 @@ def test_a_new_request_about_a_call_takes_the_place_of_the_old_one() -> None:
     for content in ("one", "two", "three"):
         asked = play.check("write", params={"path": "a.txt"}, resources=(file(content),))
         assert asked.decision == "ask"
+    one, two, three = (entry for _, entry in play.log if isinstance(entry, CallAsked))
+    ids = [each.request_id for each in play.requests]
+    assert [each.replaces for each in (one, two, three)] == [None, ids[0], ids[1]]
     play.approve(play.requests[0])
     old = play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
     assert old.decision == "ask"
