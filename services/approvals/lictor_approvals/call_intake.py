@@ -109,7 +109,18 @@ class CallIntake:
         life = await self._requests.known(request.request_id)
         if life is not None and life.state.is_open:
             await self._requests.watch_the_clock(life)
+        if entry.replaces is not None:
+            await self._change(entry, entry.replaces, self._replaced(entry))
         return outcome
+
+    def _replaced(self, entry: CallAsked) -> Step:
+        def step(life: RequestLife | None) -> ApprovalEntry | None:
+            if life is None or not _of_session(life, entry).state.is_open:
+                return None
+            why = f"the call is another now, and is asked about anew ({entry.request.request_id})"
+            return withdrawn(life, ApprovalState.STALE, self._now(), why)
+
+        return step
 
     def _cancelled(self, entry: ApprovalCancelled) -> Step:
         def step(life: RequestLife | None) -> ApprovalEntry | None:

@@ -81,6 +81,29 @@ async def test_what_the_agent_cancels_waits_for_nobody(bus: Bus, decided: bool) 
         assert "`cancelled` already" in str((await bus.say(request)).reason)
 
 
+@pytest.mark.parametrize("decided", [False, True])
+async def test_a_request_that_a_new_one_replaced_waits_for_nobody(bus: Bus, decided: bool) -> None:
+    """A file that the call names has changed, say."""
+    bus.trust(ALICE)
+    old, new = now_asked(), now_asked(number=2)
+    async with bus.service():
+        await bus.log(asked(old))
+        await bus.until_states("requested")
+        if decided:
+            await bus.say(old)
+        for _ in range(2):
+            await bus.log(asked(new, replaces=old.request_id))
+        await bus.until_states("stale", "requested")
+        first, _ = await bus.lives()
+        assert new.request_id in str(first.reason)
+        assert "`stale` already" in str((await bus.say(old)).reason)
+        # One that was never taken in keeps no other from being asked about.
+        third = now_asked(number=3)
+        await bus.log(asked(third, replaces="00000000-0000-4000-8000-000000000000"))
+        await bus.until_states("stale", "requested", "requested")
+        assert await bus.dead() == []
+
+
 async def test_a_call_that_nobody_decides_on_or_makes_expires(bus: Bus) -> None:
     bus.trust(ALICE)
     quick = ask(decide_within_s=1)

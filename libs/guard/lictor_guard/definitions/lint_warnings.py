@@ -13,9 +13,9 @@ from lictor_schema.sessions.agent_definition import (
     FeedbackSpec,
 )
 from lictor_schema.sessions.completion import AllOfSpec, FileOutputSpec, VerificationSpec
+from lictor_schema.sessions.parameter_rule import ParameterRule
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
-    ParameterRule,
     ReadBeforeWriteSpec,
     RequireApprovalSpec,
 )
@@ -41,6 +41,11 @@ def _policies(definition: AgentDefinition) -> Iterator[Problem]:
             yield from _denied((*place, "rules"), spec.rules)
         if isinstance(spec, RequireApprovalSpec):
             yield from _denied((*place, "unless"), spec.unless)
+            if "rule" in spec.remember:
+                yield Problem(
+                    (*place, "remember", spec.remember.index("rule")),
+                    "has no effect: nobody can decide on a rule yet, only for the session",
+                )
 
 
 def _denied(place: Place, rules: Sequence[ParameterRule]) -> Iterator[Problem]:

@@ -79,6 +79,8 @@ class CallApprovals:
         known = facts.get(request_name(request.approval_request))
         if not isinstance(known, CallRequest):
             return None, SessionAnswer(**refused(request, _unknown(request.approval_request)))
+        if known.agent_id != request.agent_id:
+            return None, SessionAnswer(**refused(request, _others(request.approval_request)))
         if known.is_spent or known.standing in ("rejected", "expired", "cancelled"):
             how = "used" if known.is_spent else known.standing
             return None, SessionAnswer(
@@ -102,7 +104,9 @@ class CallApprovals:
         entry = None
         if verdict.new is not None:
             fields = self._stamp.on(request, asked.facts, asked.now_us)
-            entry = CallAsked(kind="call_asked", **fields, request=verdict.new)
+            entry = CallAsked(
+                kind="call_asked", **fields, request=verdict.new, replaces=verdict.replaces
+            )
         approval = verdict.approval
         note = () if verdict.note is None else (verdict.note,)
         if not request.knows_ask:
@@ -192,6 +196,14 @@ def _call(request: ToolGateRequest) -> Fields:
         "params": request.params,
         "resources": request.resources,
     }
+
+
+def _others(request_id: str) -> Denial:
+    return Denial(
+        policy_id=UNKNOWN_REQUEST,
+        reason=f"Request {request_id} is about a call of another agent of this session.",
+        remedy="Have that agent cancel it.",
+    )
 
 
 def _unknown(request_id: str) -> Denial:

@@ -340,6 +340,22 @@ def test_a_tool_may_stand_in_two_sections_with_the_same_access() -> None:
     assert problems(**REST, sections=[SECTION, {"name": "more", "tools": [READ]}]) == []
 
 
+def test_what_nobody_can_decide_yet_is_a_doubt() -> None:
+    doubtful = definition(
+        policies=[
+            {
+                **ASKS,
+                "remember": ["session", "rule"],
+                "unless": [{"param": "command", "deny": ["rm.*x"]}],
+            }
+        ]
+    )
+    assert [str(each).partition(":")[0] for each in definition_doubts(doubtful)] == [
+        "policies[0].unless[0].deny[0]",
+        "policies[0].remember[1]",
+    ]
+
+
 def test_seconds_that_an_author_hardly_means_are_doubts() -> None:
     deadline = {"kind": "deadline", "name": "d", "warn_s": 60}
     doubtful = definition(

@@ -8,7 +8,7 @@ from lictor_guard.plugins.tool_policy import PeopleAsked, PolicyDecision
 from lictor_guard.session.asking import ReadApproval
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import from_micros
-from lictor_schema.sessions.session_log import CallDenied, CallReserved
+from lictor_schema.sessions.session_log import CallAsked, CallDenied, CallReserved
 
 UNLESS = {**MONEY, "unless": [{"param": "amount", "allow": ["[0-9]{1,2}"]}]}
 WRITES = {"kind": "require-approval", "name": "writes", "tools": ["write"]}
@@ -162,6 +162,13 @@ def test_a_rejection_stays_until_its_time_is_up() -> None:
     assert len(play.requests) == 2
 
 
+def test_what_a_person_wrote_is_told_as_it_was_written() -> None:
+    play = AskedPlay()
+    play.pay("c1")
+    play.reject(guidance="use ../other, then ask...")
+    assert play.pay("c2").reason == "A person rejected this call: use ../other, then ask..."
+
+
 def test_a_rejection_may_let_the_agent_ask_again_at_once() -> None:
     play = AskedPlay()
     play.pay("c1")
@@ -215,6 +222,7 @@ def test_what_nobody_decided_in_time_is_denied_once_and_may_be_asked_about_anew(
     play.passing(LATER)
     late = play.pay("c1")
     assert (late.decision, late.policy_id) == ("deny", "lictor.approval.expired")
+    assert late.reason == "Nobody decided about this call until 2027-01-16T08:00:00.000Z."
     again = play.pay("c2")
     assert again.decision == "ask"
     assert again.approval != late.approval
@@ -225,7 +233,9 @@ def test_an_approval_that_was_not_used_in_time_lifts_nothing() -> None:
     play.pay("c1")
     play.approve(seconds=60)
     play.passing(60)
-    assert play.pay("c2").policy_id == "lictor.approval.expired"
+    late = play.pay("c2")
+    assert late.policy_id == "lictor.approval.expired"
+    assert "was good until" in late.reason
     assert play.pay("c3").decision == "ask"
 
 
@@ -241,6 +251,8 @@ def test_a_cancelled_request_lifts_nothing() -> None:
     assert len(play.requests) == 2
     assert not play.cancel("00000000-0000-4000-8000-000000000000").ok
     assert not play.cancel(request.request_id, task="t2").ok
+    assert not play.cancel(play.requests[1].request_id, agent_id="sub").ok
+    assert play.cancel(play.requests[1].request_id).ok
 
 
 def test_what_was_used_can_not_be_cancelled() -> None:
@@ -449,6 +461,9 @@ def test_a_new_request_about_a_call_takes_the_place_of_the_old_one() -> None:
     for content in ("one", "two", "three"):
         asked = play.check("write", params={"path": "a.txt"}, resources=(file(content),))
         assert asked.decision == "ask"
+    one, two, three = (entry for _, entry in play.log if isinstance(entry, CallAsked))
+    ids = [each.request_id for each in play.requests]
+    assert [each.replaces for each in (one, two, three)] == [None, ids[0], ids[1]]
     play.approve(play.requests[0])
     old = play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
     assert old.decision == "ask"

@@ -96,6 +96,11 @@ class CallAsked(SessionEntry[Literal["call_asked"]]):
     """A call waits for people: nothing stands against it but policies that ask them. It is no denial of the call."""
 
     request: CallApprovalRequest = Field(description="What is asked: the call, and who decides")
+    replaces: UuidText | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The request about the same call that waited, and does not any more: the call is another now",
+    )
 
 
 class ApprovalCancelled(SessionEntry[Literal["approval_cancelled"]]):
