@@ -232,7 +232,10 @@ async def test_a_definition_that_does_not_exist_is_refused_with_those_that_do(
     # Nobody runs: what the folder holds would be taken in.
     offline = await cli("hook", "install", "--definition", "codre")
     assert offline.returncode == 1
-    assert "coder, lictor-default, refunder, releaser, researcher, scribe; start those who" in offline.stderr
+    assert (
+        "coder, lictor-default, refunder, releaser, researcher, scribe; start those who"
+        in offline.stderr
+    )
     await apply_streams(url)
     published = await cli("agent", "publish", "agents/scribe.yaml", "--url", url)
     assert published.returncode == 0, published.stderr
