@@ -1,7 +1,7 @@
 """How long the gates take to answer, beside a bare NATS request/reply measured in the same run.
 
-First the report gate; then the tool gate, its throughput and how it grows with a session (`bench/tool_gate.py`); then
-`lictor hook` beside a bare Python (`bench/hook.py`).
+First the report gate; then the tool gate, its throughput and how it grows with a session (`bench/tool_gate.py`), and
+with calls that wait for people (`bench/waiting_calls.py`); then `lictor hook` beside a bare Python (`bench/hook.py`).
 
 Both are asked by this process in turn, twenty questions at a time and one after the other, over the same connection,
 with the same bytes. The floor's process answers with a constant of an answer's size and does nothing else. The gate
@@ -9,7 +9,7 @@ reads the task's last sequence and its state, judges the packs, records its answ
 given) and answers. Of ten questions eight are honest reports, one claims completion without evidence, and one is
 about a task that never started.
 
-    python bench/gates.py [--questions 5000] [--calls 100000] [--rounds 40] [--json]
+    python bench/gates.py [--questions 5000] [--calls 100000] [--waiting 10000] [--rounds 40] [--json]
 """
 
 import argparse
@@ -35,6 +35,7 @@ from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 sys.path.insert(0, str(Path(__file__).parent))
 import tool_gate
+import waiting_calls
 from hook import measure_hook
 from reporting import emit, publish_events, reach, service_process, wait_until_ready
 
@@ -216,12 +217,13 @@ async def measure(count: int) -> dict[str, object]:
     return result
 
 
-async def measure_tool_gate(count: int, calls: int, rounds: int) -> dict[str, object]:
+async def measure_tool_gate(count: int, calls: int, waiting: int, rounds: int) -> dict[str, object]:
     """The tool gate beside the same floor, on servers of its own; then the hook that asks it."""
     with tempfile.TemporaryDirectory(prefix="lictor-bench-") as folder:
         agents = Path(folder) / "agents"
         agents.mkdir()
         tool_gate.write_definition(agents)
+        waiting_calls.write_definition(agents)
         async with EmbeddedServers(Path(folder) / "servers") as servers:
             client = await nats.connect(servers.endpoints.nats_url)
             async with (
@@ -238,6 +240,9 @@ async def measure_tool_gate(count: int, calls: int, rounds: int) -> dict[str, ob
                 await tool_gate.prepare(client)
                 raw, gate = await tool_gate.latencies(client, FLOOR, count)
                 rates = await tool_gate.rates(client, FLOOR, max(count // 5, 200))
+                while_waiting = await waiting_calls.waiting_calls(
+                    client, FLOOR, max(count // 5, 200), waiting
+                )
                 lengths = tuple(length for length in tool_gate.LENGTHS if length <= calls)
                 growth = await tool_gate.growth(
                     client, servers.endpoints.redis_url, max(count // 5, 200), lengths
@@ -259,14 +264,14 @@ async def measure_tool_gate(count: int, calls: int, rounds: int) -> dict[str, ob
         result[f"tool_{kind}_p50_us"] = micros(taken, 0.5)
         result[f"tool_{kind}_p99_us"] = micros(taken, 0.99)
         result[f"tool_{kind}_p50_ratio"] = round(quantile(taken, 0.5) / quantile(raw, 0.5), 2)
-    return {**result, **rates, **growth, **hook}
+    return {**result, **rates, **while_waiting, **growth, **hook}
 
 
-async def measure_all(questions: int, calls: int, rounds: int) -> dict[str, object]:
+async def measure_all(questions: int, calls: int, waiting: int, rounds: int) -> dict[str, object]:
     """One gate after the other."""
     return {
         **await measure(questions),
-        **await measure_tool_gate(questions, calls, rounds),
+        **await measure_tool_gate(questions, calls, waiting, rounds),
     }
 
 
@@ -280,6 +285,7 @@ def main() -> None:
         default=tool_gate.LENGTHS[-1],
         help="the longest session",
     )
+    parser.add_argument("--waiting", type=int, default=10_000, help="calls that wait for people")
     parser.add_argument("--rounds", type=int, default=40, help="how often the hook is started")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--floor-worker", metavar="URL", help=argparse.SUPPRESS)
@@ -289,7 +295,7 @@ def main() -> None:
         return
     emit(
         "gates: time from question to answer",
-        uvloop.run(measure_all(options.questions, options.calls, options.rounds)),
+        uvloop.run(measure_all(options.questions, options.calls, options.waiting, options.rounds)),
         options.json,
     )
 

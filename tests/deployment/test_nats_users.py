@@ -149,6 +149,48 @@ async def test_a_guarded_session_works_under_its_runtime_s_own_user(secured: Sec
                 await asyncio.sleep(0.05)
 
 
+async def test_operators_halt_sessions_and_no_runtime_does(secured: Secured) -> None:
+    whose = {"runtime": "openclaw", "agent_id": "agent", "task_id": "task", "session_id": "s"}
+    stamp = {"requested_at": "2026-01-31T12:00:00Z"}
+    async with AsyncExitStack() as running:
+        ops = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(ops.close)
+        for name in ("feedback", "supervisor"):
+            service = service_process(f"lictor_{name}", secured.endpoints(name))
+            await running.enter_async_context(service)
+            await wait_until_ready(ops, name)
+        runtime = await connect_nats(secured.url("openclaw"), name="test")
+        running.push_async_callback(runtime.close)
+
+        async def ask(client: Client, subject: str, **more: object) -> dict[str, Any]:
+            body = json.dumps({"request_id": str(uuid.uuid4()), **more}).encode()
+            return json.loads((await client.request(subject, body, timeout=8)).data)
+
+        async def call() -> str:
+            call_id = str(uuid.uuid4())
+            of_call = {"tool": "Frobnicate", "call_id": call_id, "params": {}}
+            gate = "lictor.gate.tool.openclaw"
+            return (await ask(runtime, gate, **whose, **stamp, **of_call))["policy_id"]
+
+        assert (await ask(runtime, "lictor.session.begin.openclaw", **whose, **stamp))["ok"]
+        assert await call() == "lictor.allowed"
+        target = {"scope": "session", "runtime": "openclaw", "session_id": "s"}
+        order = {"target": target, "by": "ada", "reason": "looked at"}
+        for subject in (subjects.desk("halt"), subjects.HALT_NEWS, subjects.HALTS):
+            with pytest.raises(NotAllowed):
+                await ask(runtime, subject, **order, order="halted")
+        assert await call() == "lictor.allowed"
+        done = await ask(ops, subjects.desk("halt"), **order, order="halted")
+        assert done["outcome"] == "done", done
+        assert await call() == "lictor.halted"
+        assert (await ask(ops, subjects.desk("halt"), **order, order="resumed"))["still"] == []
+        assert await call() == "lictor.allowed"
+        switch: dict[str, object] = {"by": "ada", "reason": "looked at", **stamp}
+        engaged = await ask(ops, "lictor.contract.halt", **switch)
+        assert (engaged["ok"], "confirmed" in engaged["reason"]) == (True, False)
+        assert await call() == "lictor.halted"
+
+
 async def test_a_program_is_approved_by_an_operator_and_never_by_its_runtime(
     secured: Secured, tmp_path: Path
 ) -> None:

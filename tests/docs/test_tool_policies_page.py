@@ -98,3 +98,18 @@ def test_pocket_money_is_used_up() -> None:
     assert play.call("transfer", params={"amount": "0.51"}).decision == "deny"
     assert play.call("transfer", params={"amount": "0.50"}).decision == "allow"
     assert play.call("pay", params={"amount": "1 EUR"}).decision == "deny"
+
+
+def test_the_large_payment_of_the_page_is_asked_about_and_the_small_one_is_not() -> None:
+    play = Rehearsal(definition("require-approval"))
+    decisions = {
+        amount: play.check("pay", params=params).decision
+        for amount, params in {
+            "small": {"amount": 5},
+            "large": {"amount": 500},
+            "none": {},
+            "null": {"amount": None},
+        }.items()
+    }
+    assert decisions == {"small": "allow", "large": "ask", "none": "ask", "null": "ask"}
+    assert play.check("transfer").decision == "allow"

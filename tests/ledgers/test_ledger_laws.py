@@ -43,6 +43,7 @@ from lictor_feedback.session.questions import SessionQuestions, Sessions
 from lictor_feedback.session.server_age import ServerAge
 from lictor_feedback.session.store import SessionStore
 from lictor_guard.definitions.loading import read_definition
+from lictor_guard.session.asking import ReadApproval
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy_evaluator.decisions import receipts
 from lictor_runner.run_journal import JOURNALS
@@ -434,6 +435,9 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
     async def no_standing(_: Any, __: int) -> None:
         return None
 
+    async def nobody_said(_: str) -> ReadApproval:
+        return ReadApproval(standing="waiting")
+
     age = ServerAge()
     redis = await connect_redis(world.endpoints.redis_url, on_connect=age.on_connect)
     running.push_async_callback(redis.aclose)
@@ -442,7 +446,7 @@ async def _session(world: World, running: AsyncExitStack, client: TolerantClient
         SessionLog(client), SessionStore(redis, age), known.pinned_to, tell_doubt=tell_doubt
     )
     watch = HaltWatch(client, ReadPosition(redis, age, None, StateTags(b"", "feedback")))
-    return SessionQuestions(engine, known, no_standing, watch)
+    return SessionQuestions(engine, known, no_standing, watch, nobody_said)
 
 
 async def beginnings(world: World) -> int:

@@ -1,14 +1,19 @@
 """Whether a call may be made by what people said, judged from the log alone by whoever lets it through."""
 
+import contextlib
+import itertools
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from approval_samples import ALICE, BOB, LIMITS, NOW
 from approval_samples import request as program_request
 from call_samples import (
+    AGENT,
     CAROL,
     DAVE,
+    EVERYBODY,
     PARAMS,
     PEOPLE,
     SOON,
@@ -19,12 +24,14 @@ from call_samples import (
     said,
     trusting,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lictor_approval.call_permission import standing, standing_in_log
 from lictor_approval.decision_validity import decided, ran, requested, withdrawn
 from lictor_approval.errors import StepRefused
 from lictor_approval.request_life import RequestLife, after, folded
-from lictor_approval.signed_decisions import Approvers
+from lictor_approval.signed_decisions import Approvers, claimed
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalExecution, ApprovalState
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
@@ -264,3 +271,65 @@ def test_a_stranger_lets_nothing_be_made() -> None:
     life = open_call()
     forged = handed_in(life, said(life.call, stranger), approvers=trusting([stranger]))
     assert standing(forged, PEOPLE, SOON).standing == "broken"
+
+
+PARAMETERS = (None, {**PARAMS, "amount": 4})
+NAMES = tuple(key.name for key in EVERYBODY)
+
+
+@st.composite
+def words(draw: st.DrawFn) -> list[tuple[SigningKey, str, dict[str, Any]]]:
+    """What people say one after the other: approvals, edits and delegations."""
+    said_so: list[tuple[SigningKey, str, dict[str, Any]]] = []
+    for number in range(draw(st.integers(0, 8))):
+        who = draw(st.sampled_from(EVERYBODY))
+        terms: dict[str, Any] = {"nonce": f"00000000-0000-4000-8000-{number:012d}"}
+        if draw(st.integers(0, 2)) == 0:
+            said_so.append((who, "delegate", {**terms, "delegate": draw(st.sampled_from(NAMES))}))
+        else:
+            said_so.append((who, "approve", {**terms, "params": draw(st.sampled_from(PARAMETERS))}))
+    return said_so
+
+
+@given(words(), st.sets(st.sampled_from(NAMES)), st.integers(1, 3))
+def test_what_lets_a_call_be_made_was_signed_by_enough_people_for_different_seats(
+    said_so: list[tuple[SigningKey, str, dict[str, Any]]], gone: set[str], needed: int
+) -> None:
+    """Held against the rule written out: every way to give people to seats is tried."""
+    asks = (
+        ask(approvers=("finance",), needed=min(needed, 2)),
+        ask(policy_id="policy.all", needed=needed),
+    )
+    life = open_call(*asks)
+    for who, what, terms in said_so:
+        with contextlib.suppress(StepRefused):
+            life = handed_in(life, said(life.call, who, what, **terms))
+    here = trusting(key for key in EVERYBODY if key.name not in gone)
+    found = standing(life, here, SOON)
+    if not found.lifts:
+        return
+    notes = [claimed(signed) for signed in found.signed]
+    assert not {note.by for note in notes} & {*gone, AGENT.name}
+    approvals = [note for note in notes if note.decision == "approve"]
+    assert all(note.params == found.params for note in approvals)
+    people = {note.by for note in approvals}
+    assert len(people) == len(approvals)
+    given = [(note.by, note.delegate) for note in notes if note.delegate is not None]
+    for one, seats in zip(asks, ({ALICE.name, BOB.name}, set(NAMES)), strict=True):
+        may = {name: _seats_for(name, seats - {AGENT.name, *gone}, given) for name in people}
+        assert any(
+            len(set(taken)) == one.needed
+            and all(seat in may[who] for who, seat in zip(some, taken, strict=True))
+            for some in itertools.permutations(sorted(people), one.needed)
+            for taken in itertools.permutations(sorted(seats), one.needed)
+        )
+
+
+def _seats_for(name: str, seats: set[str], given: list[tuple[str, str]]) -> set[str]:
+    """The seats that somebody may fill: their own, and those that lead to them by delegations in their order."""
+    holders = {seat: {seat} for seat in seats}
+    for giver, taker in given:
+        for held in holders.values():
+            if giver in held and taker != AGENT.name:
+                held.add(taker)
+    return {seat for seat, held in holders.items() if name in held}

@@ -19,7 +19,7 @@ from lictor_guard.plugins.feedback_provider import (
     PlainProvider,
     RecentToolCall,
 )
-from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_call import Call, Result, StandingLabel
 from lictor_guard.plugins.tool_policy import (
     NOTHING,
     CheckContext,
@@ -59,6 +59,7 @@ __all__ = [
     "Retention",
     "SeenFile",
     "SeenFilesystem",
+    "StandingLabel",
     "StatelessPolicy",
     "Tally",
     "TaskStanding",

@@ -28,7 +28,7 @@ APPROVED = Approved(
     python=None,
 )
 READY = {"say": "ready"}
-ENDED = {"say": "ended", "code": None}
+ENDED = {"say": "ended", "code": None, "result": {"value": None}}
 HASH = "sha256:" + "0" * 64
 
 
@@ -102,6 +102,10 @@ async def test_a_child_that_tells_the_truth_is_believed(monkeypatch: pytest.Monk
         ([{"say": "undo_done", "call": 0}], RunOutcome.FAILED, []),
         ([{"hello": 1}], RunOutcome.FAILED, []),
         ([{"say": "ended", "code": "x"}], RunOutcome.FAILED, []),
+        # Without a word about its result, or with one that it can't mean, it did not end well.
+        ([{"say": "ended", "code": None}], RunOutcome.FAILED, []),
+        ([{**ENDED, "result": {"value": "x" * 300_000}}], RunOutcome.FAILED, []),
+        ([{**ENDED, "result": {"value": 1, "size": 1}}], RunOutcome.FAILED, []),
         (
             [{"say": "ended", "code": "x", "message": "m", "remedy": 7}],
             RunOutcome.FAILED,

@@ -366,6 +366,6 @@ def test_what_runs_is_what_was_read_and_parsed_once(
         return real(text, *args, **named)
 
     monkeypatch.setattr(builtins, "compile", compiling)
-    assert carried_out(order, line) == {"code": None}
+    assert carried_out(order, line) == {"code": None, "result": {"value": None}}
     assert bank.done() == [["send", "x"]]
     assert parsed == [source]

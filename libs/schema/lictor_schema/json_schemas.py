@@ -109,6 +109,7 @@ from lictor_schema.sessions.agent_definition import AgentDefinition, StoredDefin
 from lictor_schema.sessions.feedback import StampedFeedback
 from lictor_schema.sessions.session_log import AnySessionEntry
 from lictor_schema.sessions.session_questions import (
+    CancelApprovalRequest,
     FeedbackAnswer,
     FeedbackRequest,
     ResetRequest,
@@ -215,6 +216,7 @@ def exported_models() -> dict[str, type[Model]]:
         "session-feedback-request": FeedbackRequest,
         "session-feedback-answer": FeedbackAnswer,
         "session-usage-request": UsageReport,
+        "session-cancel-request": CancelApprovalRequest,
         "session-snapshot-request": SnapshotRequest,
         "session-restore-request": RestoreRequest,
         "session-reset-request": ResetRequest,

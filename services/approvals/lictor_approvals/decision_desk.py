@@ -29,6 +29,8 @@ from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.approvals")
 
+_AGAIN = {"program": "submit the program again", "call": "have the call made again"}
+
 
 class DecisionDesk:
     """Takes in decisions, and looks at the time."""
@@ -88,7 +90,7 @@ class DecisionDesk:
         assert life is not None
         if life.state is ApprovalState.STALE:
             return DeskAnswer.refused(
-                request_id, life.reason or "it is stale", "submit the program again", "stale"
+                request_id, life.reason or "it is stale", _AGAIN[kind_of(life)], "stale"
             )
         if life.state.is_open:
             await self._requests.watch_the_clock(life)

@@ -37,7 +37,7 @@ REQUESTS = WholeLedger[ApprovalEntry, RequestLife | None](
     parse=ApprovalEntry.from_json,
     fold=folded,
     subject_of=lambda entry: subjects.approval(entry.runtime, entry.state.value, entry.request_id),
-    too_large="split the program, so that what is proved about it gets shorter",
+    too_large="split the program or the call, so that what people are shown gets shorter",
 )
 
 Step = Callable[[RequestLife | None], ApprovalEntry | None]

@@ -130,7 +130,7 @@ APPROVAL_ENTRIES = HistoryKind(
     stream=streams.APPROVALS,
     service=APPROVALS,
     pattern=subjects.APPROVAL,
-    what="approval requests about its programs, and every change of their states",
+    what="approval requests about its programs and calls, and every change of their states",
     id_names="request",
 )
 RUNS = HistoryKind(

@@ -223,7 +223,7 @@ class SessionOperations:
     ) -> "Operation[ReportVerdict]":
         """A call has ended: `ok`, `failed`, `denied`, `invalid`, `crashed` or `interrupted`.
 
-        `output` is what it returned: the begin of it is reported where a provider looks at it.
+        `output` is what it returned: the begin of it is reported where a provider or a label looks at it.
         `late`: some time ago, so that the files it names may have changed since and are not looked at.
 
         The call was made, so it counts: what nobody will ever take is reported again with less.

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from lictor.installation.directories import approvers_named
+from lictor_approval.signed_decisions import Approvers
+from lictor_cli.agent.approver_warnings import approver_doubts, read_approvers
 from lictor_cli.agent.sources import find_files
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, counted, printable, say, say_json
@@ -33,6 +36,13 @@ def arguments(parser: ArgumentParser) -> None:
         nargs="*",
         help="definitions, or directories of them (default: LICTOR_AGENTS, or the nearest agents)",
     )
+    parser.add_argument(
+        "--approvers",
+        metavar="FILE",
+        type=Path,
+        help="the approvers' keys, to see whether policies that ask people find them"
+        " (default: LICTOR_APPROVERS, if set)",
+    )
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     common_arguments(parser, connects=False)
 
@@ -40,7 +50,8 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Check, and tell all."""
     files = find_files(options.definitions)
-    found = findings(files)
+    named = options.approvers or approvers_named()
+    found = findings(files, None if named is None else read_approvers(Path(named)))
     for level, problem in found:
         if options.json:
             say_json(
@@ -61,8 +72,8 @@ def run(options: Namespace) -> int:
     return FAILED if errors or (options.strict and found) else OK
 
 
-def findings(files: Iterable[Path]) -> list[_Finding]:
-    """All that is to be told about some files."""
+def findings(files: Iterable[Path], approvers: Approvers | None = None) -> list[_Finding]:
+    """All that is to be told about some files, and about whom they ask, where that is known."""
     found: list[_Finding] = []
     names: dict[str, Path] = {}
     for path in files:
@@ -70,7 +81,10 @@ def findings(files: Iterable[Path]) -> list[_Finding]:
             source = read_source(file_content(path), str(path))
             found += [
                 _Finding("warning", source.located(each))
-                for each in definition_doubts(source.definition)
+                for each in (
+                    *definition_doubts(source.definition),
+                    *(approver_doubts(source.definition, approvers) if approvers else ()),
+                )
             ]
             name = source.definition.metadata.name
             if names.setdefault(name, path) != path:

@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,7 @@ from lictor_bus.logs.halts import halts_in_force
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import printable, quiet_logs, say, say_json
 from lictor_cli.session.sources import halts_as_json, say_entry, session_arguments, session_at
+from lictor_guard.errors import DefinitionError
 from lictor_guard.labels.replay import labels_of_log
 from lictor_guard.plugins.tool_call import StandingLabel
 from lictor_schema.sessions.session_log import AnySessionEntry
@@ -51,11 +53,12 @@ async def run(options: Namespace) -> int:
 async def _labels(
     client: Client, definition_hash: str, log: list[AnySessionEntry]
 ) -> list[StandingLabel] | None:
-    """The labels that the session has; None where its definition is not stored any more."""
+    """The labels that the session has; None where its definition is not stored, or of no use to this version."""
     for each in await kept_versions(client):
         if each.version.hash == definition_hash:
             definition = each.version.definition
-            return labels_of_log(definition, enumerate(log, 1)) if definition.labels else []
+            with suppress(DefinitionError):
+                return labels_of_log(definition, enumerate(log, 1)) if definition.labels else []
     return None
 
 
@@ -109,7 +112,9 @@ def _say_overview(
         if text:
             say(f"{name:<10}  {printable(text)}")
     if labels is None:
-        say(f"{'labels':<10}  unknown: the session's definition is not stored")
+        say(
+            f"{'labels':<10}  unknown: the session's definition is not stored, or can't be used here"
+        )
     for each in labels or ():
         verb = "may come" if each.underway else "is there"
         since = f"{verb} by call {each.call_id} of {each.tool} at {moment(each.at_us)}"

@@ -14,6 +14,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
+from lictor_seal import KeyGroup, SigningKey, TrustStore
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 EXAMPLES = Path(__file__).parents[4] / "examples" / "agents"
@@ -230,3 +231,41 @@ def test_definitions_are_found_upwards_where_there_are_some(
     assert agents_directory() == agents
     monkeypatch.setenv("LICTOR_AGENTS", str(EXAMPLES))
     assert agents_directory() == EXAMPLES
+
+
+PAYER = """\
+apiVersion: lictor/v1
+kind: AgentDefinition
+metadata: {name: payer, version: "1"}
+tools: [{name: pay}]
+policies:
+  - {kind: require-approval, name: money, tools: [pay], approvers: [finance], needed: 3}
+  - {kind: require-approval, name: also, tools: [pay], approvers: [nobody@example.org]}
+"""
+
+
+async def test_people_whom_the_approvers_file_does_not_name_are_warned_of(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "payer.yaml").write_text(PAYER)
+    keys = [SigningKey.generate(f"{name}@example.org") for name in ("ann", "bob")]
+    trusted = TrustStore.of([each.verifying_key for each in keys]).keys
+    group = KeyGroup("finance", tuple(each.name for each in keys))
+    path = tmp_path / "approvers.json"
+    path.write_bytes(TrustStore(trusted, groups=(group,)).to_bytes())
+    told = await cli("agent", "lint", "payer.yaml")
+    assert (told.returncode, told.stdout) == (0, "1 definition checked: ok\n"), told.stderr
+    told = await cli("agent", "lint", "--strict", "--approvers", path, "payer.yaml")
+    assert told.returncode == 1
+    assert "policies[0].needed: 3 must approve, and the approvers' file has 2" in told.stdout
+    assert "policies[1].approvers[0]: the approvers' file has nobody" in told.stdout
+    path.write_text("{}")
+    told = await cli("agent", "lint", "--approvers", path, "payer.yaml")
+    assert told.returncode != 0
+
+
+async def test_a_tool_that_people_are_asked_about_is_shown_so(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "payer.yaml").write_text(PAYER)
+    told = await cli("agent", "show", "payer.yaml")
+    assert "gated by money, also" in told.stdout, told.stderr
+    assert "money (require-approval)" in told.stdout

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from asked_play import AskedPlay
+
 from lictor.history.session_story import Overview, told
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.sessions.feedback import StampedFeedback
@@ -47,3 +49,27 @@ def test_what_was_heard_in_other_words_or_withdrawn_waits_no_more() -> None:
     overview.add(heard)
     assert not overview.waiting
     assert told(heard) == "hears time: 6 seconds left; progress has nothing to say any more"
+
+
+def test_a_call_waits_for_people_until_the_session_knows_what_they_said() -> None:
+    play = AskedPlay()
+    overview = Overview()
+    play.pay()
+    play.approve()
+    play.check("pay", "other", params={"amount": 1})
+    first, second = play.requests
+    for _, entry in play.log:
+        overview.add(entry)
+    assert list(overview.asked) == [first.request_id, second.request_id]
+    assert told(play.log[1][1]).startswith(
+        f"waits for people to call pay (request {first.request_id}, until "
+    )
+    play.pay("c1")
+    overview.add(play.log[-1][1])
+    assert told(play.log[-1][1]) == f"may call pay, as people approved (request {first.request_id})"
+    play.cancel(second.request_id)
+    overview.add(play.log[-1][1])
+    assert not overview.asked
+    assert (
+        told(play.log[-1][1]) == f"waits no more for request {second.request_id}: it is not needed"
+    )

@@ -1,6 +1,6 @@
 """Parts of a definition that work but are probably mistakes; `lictor agent lint` reports them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lictor_guard.definitions.lint import OWN_NAMES, checker_places, policy_places
 from lictor_guard.errors import Place, Problem
@@ -13,7 +13,12 @@ from lictor_schema.sessions.agent_definition import (
     FeedbackSpec,
 )
 from lictor_schema.sessions.completion import AllOfSpec, FileOutputSpec, VerificationSpec
-from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ReadBeforeWriteSpec
+from lictor_schema.sessions.parameter_rule import ParameterRule
+from lictor_schema.sessions.tool_policy import (
+    ParameterPatternSpec,
+    ReadBeforeWriteSpec,
+    RequireApprovalSpec,
+)
 
 
 def definition_doubts(definition: AgentDefinition) -> Iterator[Problem]:
@@ -33,15 +38,22 @@ def _policies(definition: AgentDefinition) -> Iterator[Problem]:
                 "no tool has access read, so only new files and the agent's own can be written",
             )
         if isinstance(spec, ParameterPatternSpec):
-            yield from _denied(place, spec)
+            yield from _denied((*place, "rules"), spec.rules)
+        if isinstance(spec, RequireApprovalSpec):
+            yield from _denied((*place, "unless"), spec.unless)
+            if "rule" in spec.remember:
+                yield Problem(
+                    (*place, "remember", spec.remember.index("rule")),
+                    "has no effect: nobody can decide on a rule yet, only for the session",
+                )
 
 
-def _denied(place: Place, spec: ParameterPatternSpec) -> Iterator[Problem]:
-    for index, rule in enumerate(spec.rules):
+def _denied(place: Place, rules: Sequence[ParameterRule]) -> Iterator[Problem]:
+    for index, rule in enumerate(rules):
         for number, pattern in enumerate(rule.deny):
             if stops_at_line_breaks(pattern):
                 yield Problem(
-                    (*place, "rules", index, "deny", number),
+                    (*place, index, "deny", number),
                     "has a `.` that matches no line break, so one hides what it looks for;"
                     " begin it with (?s)",
                 )

@@ -30,9 +30,9 @@ from lictor_guard.definitions.tool_names import overlap
 from lictor_guard.policies.rate_limit import EXACT
 from lictor_guard.policies.time_window import WEEKDAYS
 from lictor_schema.sessions.agent_definition import AgentDefinition, Budgets, SectionSpec
+from lictor_schema.sessions.parameter_rule import ParameterRule
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
-    ParameterRule,
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,

@@ -121,8 +121,9 @@ def fold_used(entry: CallReserved, at_us: int, facts: Facts) -> Changes:
     if not isinstance(known, CallRequest):
         return {}
     used = {
-        # A request that was approved with other parameters stays denied as it was asked.
-        "standing": known.standing if known.standing == "edited" else "used",
+        # A request that was approved with other parameters stays denied as it was asked; and what has ended since stays
+        # ended where an entry stands in the log twice.
+        "standing": "used" if known.standing == "waiting" else known.standing,
         "used_by": entry.call_id,
         "used_resources": resources_hash(entry.resources),
         "reusable": permission.reusable,

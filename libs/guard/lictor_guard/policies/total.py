@@ -27,8 +27,8 @@ _SPENT = "spent"
 class Spent(Fact, kind="spent", retention="lasting"):
     """The amounts of the window, oldest first."""
 
-    marks: tuple[tuple[int, str], ...] = ()
-    """A time, and what was spent until then since the mark before."""
+    marks: tuple[tuple[int, int], ...] = ()
+    """A time, and what was spent until then since the mark before, in units (`text.amounts`)."""
     last_call: str | None = None
     """The call that was counted last."""
     unknown_call: str | None = None
@@ -39,7 +39,7 @@ class Spent(Fact, kind="spent", retention="lasting"):
 class AmountCounted(Fact, kind="amount-counted", retention="lasting"):
     """What a call that was allowed and has not ended was counted with."""
 
-    amount: str
+    units: int
     at_us: int
 
 
@@ -104,7 +104,7 @@ class Total(StatelessPolicy):
         at_us = _not_before(spent, context.now_us)
         return {
             _SPENT: self._with(call, spent, amount, at_us),
-            _call_key(call): AmountCounted(amount=spelled_amount(amount), at_us=at_us),
+            _call_key(call): AmountCounted(units=amount, at_us=at_us),
         }
 
     def on_result(
@@ -123,7 +123,7 @@ class Total(StatelessPolicy):
                 # A report may leave out the parameters.
                 return forget
             return {**forget, _SPENT: self._unknown(call, facts, context)}
-        more = amount - (0 if counted is None else units_of(counted.amount))
+        more = amount - (0 if counted is None else counted.units)
         if more <= 0:
             return forget
         spent = _spent(facts)
@@ -151,11 +151,7 @@ class Total(StatelessPolicy):
 
     def _current(self, spent: Spent, now_us: int) -> list[tuple[int, int]]:
         """The marks that the window holds now."""
-        return [
-            (time_us, units_of(amount))
-            for time_us, amount in spent.marks
-            if self._holds(time_us, now_us)
-        ]
+        return [each for each in spent.marks if self._holds(each[0], now_us)]
 
     def _slice(self, time_us: int) -> int:
         return 0 if self._slice_us is None else time_us // self._slice_us
@@ -169,13 +165,12 @@ class Total(StatelessPolicy):
 
     def _without(self, counted: AmountCounted, facts: OwnFacts) -> Spent:
         spent = _spent(facts)
-        marks = [(time_us, units_of(amount)) for time_us, amount in spent.marks]
         slice_ = self._slice(counted.at_us)
         left = [
-            (time_us, units - (units_of(counted.amount) if self._slice(time_us) == slice_ else 0))
-            for time_us, units in marks
+            (time_us, units - (counted.units if self._slice(time_us) == slice_ else 0))
+            for time_us, units in spent.marks
         ]
-        return _stored(spent, [(time_us, units) for time_us, units in left if units > 0])
+        return _stored(spent, [each for each in left if each[1] > 0])
 
     def _unknown(self, call: Call, facts: OwnFacts, context: CheckContext) -> Spent:
         spent = _spent(facts)
@@ -213,7 +208,7 @@ def _spent(facts: OwnFacts) -> Spent:
 def _stored(before: Spent, marks: Sequence[tuple[int, int]], last_call: str | None = None) -> Spent:
     return before.model_copy(
         update={
-            "marks": tuple((time_us, spelled_amount(units)) for time_us, units in marks),
+            "marks": tuple(marks),
             "last_call": last_call or before.last_call,
         }
     )

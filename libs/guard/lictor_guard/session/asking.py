@@ -76,7 +76,7 @@ class ReadApproval:
     settled_at: str | None = None
     """Until when people were waited for."""
     problem: str | None = None
-    """Why nothing that stands there lets the call be made."""
+    """Why nothing that stands there lets the call be made; None where what stands there says it."""
 
 
 Known = Mapping[str, ReadApproval | None]
@@ -248,7 +248,7 @@ def _by_people(asked: AskedQuestion, request_id: str, read: ReadApproval) -> Ask
             return _refused(request_id, request, read)
         case "expired":
             reused = request.used_by is not None
-            return _new(asked, request_id) if reused else _late(request_id, request)
+            return _new(asked, request_id) if reused else _late(request_id, request, read.problem)
         case "cancelled" | "stale":
             return _new(asked, request_id)
         case None if is_over:
@@ -267,7 +267,8 @@ def _approved(
     if found is None or not read.signed:
         return _waits(request_id, request, read, "nothing shows who approved it")
     if read.until is None or asked.now_us >= micros(read.until):
-        return _new(asked, request_id) if request.used_by else _late(request_id, request)
+        unused = f"the approval was good until {read.until}, and was not used"
+        return _new(asked, request_id) if request.used_by else _late(request_id, request, unused)
     edited = read.params is not None
     covers = same_people if edited else _same_ask
     if not all(any(covers(each.ask, one) for one in found.asks) for each in asked.asks):
@@ -325,10 +326,10 @@ def _waits(request_id: str, request: CallRequest, read: ReadApproval, note: str 
     return Ask(_told(request_id, request, "waiting", read), note=note)
 
 
-def _late(request_id: str, request: CallRequest) -> Refuse:
-    why = f"nobody let this call be made until {request.expires_at}, or it was not made in time"
+def _late(request_id: str, request: CallRequest, why: str | None = None) -> Refuse:
+    nobody = f"nobody decided about this call until {request.expires_at}"
     again = "make the call again to ask once more, if it is still needed"
-    return Refuse(_denial(EXPIRED, why, again), _told(request_id, request, "expired"))
+    return Refuse(_denial(EXPIRED, why or nobody, again), _told(request_id, request, "expired"))
 
 
 def _refused(request_id: str, request: CallRequest, read: ReadApproval | None = None) -> Refuse:
@@ -371,8 +372,10 @@ def _told(
 
 
 def _denial(policy_id: str, reason: str, remedy: str) -> Denial:
+    # What a person wrote stays as it was written.
+    end = "" if reason.endswith((".", "!", "?", "…")) else "."
     return Denial(
         policy_id=policy_id,
-        reason=plain(f"{reason[:1].upper()}{reason[1:]}.".replace("..", "."), _MAX_TOLD),
+        reason=plain(f"{reason[:1].upper()}{reason[1:]}{end}", _MAX_TOLD),
         remedy=plain(remedy, _MAX_TOLD),
     )

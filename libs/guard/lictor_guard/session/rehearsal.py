@@ -10,6 +10,7 @@ from typing import Any
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.facts.fact import Facts
 from lictor_guard.log.replay import Replay
+from lictor_guard.session.asking import WAITING, Unsettled
 from lictor_guard.session.judge import SessionJudge
 from lictor_schema.sessions.session_log import AnySessionEntry
 from lictor_schema.sessions.session_questions import (
@@ -32,7 +33,8 @@ class RehearsedCall:
 
 
 def denied_by(guarded: Guarded, calls: Sequence[RehearsedCall]) -> list[tuple[str, ...]]:
-    """By which policies each call is denied; one that is allowed succeeds at once.
+    """By which policies each call is denied; one that is allowed succeeds at once, one that people would decide on
+    is not made.
 
     A parameter that names a file names one that is not there, under the key that it spells.
     """
@@ -63,8 +65,15 @@ def denied_by(guarded: Guarded, calls: Sequence[RehearsedCall]) -> list[tuple[st
         request = ToolGateRequest(**asked(), **told)
         entry, answer = judge.check(request, loaded(judge.names_for_check(request)), now_us)
         add(entry)
-        found.append(tuple(each.policy_id for each in answer.denials))
-        if answer.decision == "allow":
+        if isinstance(answer, Unsettled):
+            # People would have to decide, and nobody does here.
+            found.append((WAITING,))
+            continue
+        against = tuple(each.policy_id for each in answer.denials)
+        allowed = answer.decision == "allow"
+        # What is not allowed is denied here, whatever else the answer is.
+        found.append(() if allowed else against or (answer.policy_id,))
+        if allowed:
             report = ToolResultReport(**asked(), **told, outcome="ok", duration_ms=0)
             add(judge.result(report, loaded(judge.names_for_result(report)), now_us)[0])
     return found

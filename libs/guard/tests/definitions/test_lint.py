@@ -278,6 +278,26 @@ def test_all_mistakes_are_told_together() -> None:
     ]
 
 
+ASKS = {"kind": "require-approval", "name": "asks", "tools": ["test"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"tools": ["tset"]}, "policies[0].tools[0]: tset is not a tool of this definition"),
+        ({"unless": [{"param": "n"}]}, "policies[0].unless[0]: allows anything"),
+        ({"unless": [{"param": "n", "allow": ["("]}]}, "policies[0].unless[0].allow[0]"),
+        ({"approvers": ["ann", "ann"]}, "policies[0].approvers[1]: ann is given twice"),
+        ({"remember": ["rule", "rule"]}, "policies[0].remember[1]: rule is given twice"),
+    ],
+)
+def test_a_mistake_in_a_policy_that_asks_people_names_its_place(
+    changes: dict[str, Any], told: str
+) -> None:
+    found = problems(policies=[{**ASKS, **changes}])
+    assert any(line.startswith(told) for line in found), found
+
+
 @pytest.mark.parametrize("bad", [0, -1])
 @pytest.mark.parametrize("field", ["every_n_calls", "every_n_seconds"])
 def test_a_trigger_needs_a_number_above_zero(field: str, bad: int) -> None:
@@ -318,6 +338,22 @@ def test_a_build_that_spoils_the_test_comes_first() -> None:
 
 def test_a_tool_may_stand_in_two_sections_with_the_same_access() -> None:
     assert problems(**REST, sections=[SECTION, {"name": "more", "tools": [READ]}]) == []
+
+
+def test_what_nobody_can_decide_yet_is_a_doubt() -> None:
+    doubtful = definition(
+        policies=[
+            {
+                **ASKS,
+                "remember": ["session", "rule"],
+                "unless": [{"param": "command", "deny": ["rm.*x"]}],
+            }
+        ]
+    )
+    assert [str(each).partition(":")[0] for each in definition_doubts(doubtful)] == [
+        "policies[0].unless[0].deny[0]",
+        "policies[0].remember[1]",
+    ]
 
 
 def test_seconds_that_an_author_hardly_means_are_doubts() -> None:

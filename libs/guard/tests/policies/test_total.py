@@ -216,3 +216,12 @@ def test_what_is_remembered_does_not_grow_with_the_calls() -> None:
     assert [name for name in play.stored if name.startswith("policy/")] == [
         "policy/pocket-money/spent"
     ]
+
+
+def test_the_largest_amounts_are_exact() -> None:
+    most = "9" * 18 + "." + "9" * 12
+    play = session(limit=most)
+    assert pays(play, "9" * 18)
+    assert not pays(play, "1")
+    assert pays(play, "0." + "9" * 12)
+    assert not pays(play, "0.000000000001")

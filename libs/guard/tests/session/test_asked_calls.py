@@ -162,6 +162,13 @@ def test_a_rejection_stays_until_its_time_is_up() -> None:
     assert len(play.requests) == 2
 
 
+def test_what_a_person_wrote_is_told_as_it_was_written() -> None:
+    play = AskedPlay()
+    play.pay("c1")
+    play.reject(guidance="use ../other, then ask...")
+    assert play.pay("c2").reason == "A person rejected this call: use ../other, then ask..."
+
+
 def test_a_rejection_may_let_the_agent_ask_again_at_once() -> None:
     play = AskedPlay()
     play.pay("c1")
@@ -215,6 +222,7 @@ def test_what_nobody_decided_in_time_is_denied_once_and_may_be_asked_about_anew(
     play.passing(LATER)
     late = play.pay("c1")
     assert (late.decision, late.policy_id) == ("deny", "lictor.approval.expired")
+    assert late.reason == "Nobody decided about this call until 2027-01-16T08:00:00.000Z."
     again = play.pay("c2")
     assert again.decision == "ask"
     assert again.approval != late.approval
@@ -225,7 +233,9 @@ def test_an_approval_that_was_not_used_in_time_lifts_nothing() -> None:
     play.pay("c1")
     play.approve(seconds=60)
     play.passing(60)
-    assert play.pay("c2").policy_id == "lictor.approval.expired"
+    late = play.pay("c2")
+    assert late.policy_id == "lictor.approval.expired"
+    assert "was good until" in late.reason
     assert play.pay("c3").decision == "ask"
 
 
@@ -452,3 +462,14 @@ def test_a_new_request_about_a_call_takes_the_place_of_the_old_one() -> None:
     play.approve(play.requests[0])
     old = play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
     assert old.decision == "ask"
+
+
+def test_an_entry_that_stands_in_the_log_twice_takes_no_cancelling_back() -> None:
+    play = AskedPlay({**MONEY, "remember": ["session"]})
+    play.pay()
+    play.approve(reusable=True)
+    play.pay("c1")
+    used = play.log[-1][1]
+    play.cancel(play.requests[0].request_id)
+    play._append(used)  # pyright: ignore[reportPrivateUsage]
+    assert play.pay("c2").decision == "ask"

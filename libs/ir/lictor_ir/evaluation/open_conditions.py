@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.terms import App, Term
-from lictor_ir.types import BOOL
 from lictor_ir.values import Open
 
 
 def deciding_condition(evaluation: Evaluation, *terms: Term) -> Term | None:
     """A condition that rests on declared unknowns alone, and may decide what else is open of these terms."""
-    todo = [evaluation.settled(term) for term in reversed(terms)]
+    todo = [evaluation.settled(term) for term in reversed(terms) if _is_left_open(term, evaluation)]
     seen: set[Term] = set()
     while todo:
         term = todo.pop()
@@ -30,7 +29,7 @@ def deciding_condition(evaluation: Evaluation, *terms: Term) -> Term | None:
         match term:
             case App(op="and" | "or"):
                 for part in term.args:
-                    if is_unknown(part, evaluation):
+                    if _is_unknown(part, evaluation):
                         return part
                 todo += reversed(term.args)
             case App(op="ite"):
@@ -45,9 +44,8 @@ def deciding_condition(evaluation: Evaluation, *terms: Term) -> Term | None:
     return None
 
 
-def is_unknown(term: Term, evaluation: Evaluation) -> bool:
-    """Whether it is a truth value that only declared unknowns leave open."""
-    found = evaluation.found(term) if term.type == BOOL else None
+def _is_unknown(term: Term, evaluation: Evaluation) -> bool:
+    found = evaluation.found(term)
     return isinstance(found, Open) and found.declared
 
 

@@ -141,7 +141,7 @@ class CallFinished(SessionEntry[Literal["call_finished"]]):
     error: OptionalText | None = Field(default=None, description="What went wrong, in short")
     output_sha256: ContentHash | None = Field(default=None, description="Hash of its output")
     output: OptionalText | None = Field(
-        default=None, description="The begin of its output, where a provider looks at it"
+        default=None, description="The begin of its output, where a provider or a label looks at it"
     )
     usage: Usage | None = Field(default=None, description="What was used since the last report")
     approval_request: UuidText | None = Field(

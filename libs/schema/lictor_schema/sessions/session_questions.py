@@ -388,7 +388,8 @@ class SessionBeginAnswer(SessionAnswer):
     look_at: LookAt = Field(default=(), description="Files to look at before a stop")
     tell_output: bool = Field(
         default=False,
-        description="Whether a provider looks at what calls return: then results carry the begin of it",
+        description="Whether a provider or a label looks at what calls return: then results carry the"
+        " begin of it",
     )
     stop_on_silence: Literal["block", "allow"] = Field(
         default="block", description="What no answer to a stop means"

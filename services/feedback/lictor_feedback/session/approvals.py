@@ -118,7 +118,7 @@ def read_approval(
 
 
 def _as_read(request: CallApprovalRequest, found: CallStanding) -> ReadApproval:
-    waits = found.standing in ("waiting", "broken")
+    untold = found.standing in ("waiting", "broken", "expired")
     return ReadApproval(
         standing="waiting" if found.standing == "broken" else found.standing,
         request=request,
@@ -130,5 +130,5 @@ def _as_read(request: CallApprovalRequest, found: CallStanding) -> ReadApproval:
         may_ask_again=found.may_ask_again,
         until=found.until,
         settled_at=found.settled_at,
-        problem=found.why if waits else None,
+        problem=found.why if untold else None,
     )

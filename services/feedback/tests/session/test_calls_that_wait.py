@@ -2,7 +2,11 @@
 
 import asyncio
 
-from deciding_people import LARGE, pay
+import pytest
+from deciding_people import LARGE, pay, payer_service
+from reporting import wait_until_ready
+
+from lictor_bus.names import subjects
 
 
 async def test_a_call_waits_until_somebody_approves_it_and_is_then_made_once(payer, people):
@@ -70,3 +74,50 @@ async def test_a_cancelled_request_lifts_nothing_whatever_people_say(payer, peop
     again = await pay(payer, "c2")
     assert again["decision"] == "ask"
     assert again["approval"]["request_id"] != asked["approval"]["request_id"]
+
+
+async def test_the_gate_s_records_tell_once_that_people_are_asked_and_then_that_it_was_allowed(
+    payer, people
+):
+    asked = await pay(payer, "c1")
+    for _ in range(2):
+        await pay(payer, "c1")
+    await people.decide(await people.take_in(payer))
+    await pay(payer, "c1")
+    subject = subjects.GATED.where(gate="tool")
+    async with asyncio.timeout(30):
+        while len(records := await payer.bodies("GATES", subject)) < 2:
+            await asyncio.sleep(0.05)
+    assert [each["answer"]["decision"] for each in records] == ["ask", "allow"]
+    request_ids = {each["answer"]["approval"]["request_id"] for each in records}
+    assert request_ids == {asked["approval"]["request_id"]}
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_call_waits_while_what_people_said_can_not_be_read(
+    clean_infra, payers, approvers, start
+):
+    """Their stream is gone."""
+    async with (
+        start(clean_infra, payers, 0) as payer,
+        payer_service(clean_infra, payers, approvers),
+    ):
+        await wait_until_ready(payer.client, "feedback")
+        await payer.begin("payer")
+        await payer.client.jetstream().delete_stream("APPROVALS")
+        await pay(payer, "c1")
+        again = await pay(payer, "c1")
+        assert (again["decision"], again["approval"]["standing"]) == ("ask", "waiting")
+        assert "can't be read now" in again["reason"]
+
+
+async def test_a_gate_without_approvers_says_so_and_lets_nothing_be_made(
+    clean_infra, payers, people, start
+):
+    async with start(clean_infra, payers) as payer:
+        await payer.begin("payer")
+        await pay(payer, "c1")
+        await people.decide(await people.take_in(payer))
+        again = await pay(payer, "c1")
+        assert again["decision"] == "ask"
+        assert "LICTOR_APPROVERS" in again["reason"]
