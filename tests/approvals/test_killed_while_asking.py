@@ -68,6 +68,32 @@ async def test_whatever_is_killed_the_call_is_made_once_and_no_decision_is_lost(
     assert states == ["requested", "approved", "calling", "called"]
 
 
+@pytest.mark.parametrize("victim", ["feedback", "approvals", "nats"])
+async def test_what_was_decided_while_nobody_waited_outlives_every_kill(
+    place: Installation, governor: lictor.Governor, victim: str
+) -> None:
+    async with governor.guard("s", definition="deployer") as guard:
+        with pytest.raises(lictor.ToolAsked):
+            await guard.call("deploy", CALL, lambda **_: pytest.fail("it was called"))
+        request = await place.asked("s")
+        await place.requested(request)
+        await place.decide(request)
+        await place.reached(request, "approved")
+        await place.kill(victim)
+        verdict = await guard.check("deploy", CALL, call_id="c", wait="1m")
+        assert verdict.allowed, verdict.text
+        # The answer was lost, as far as the agent knows: it asks about the same call again.
+        await place.kill(victim)
+        async with asyncio.timeout(60):
+            while not (verdict := await guard.check("deploy", CALL, call_id="c")).allowed:
+                assert verdict.record_id is None, verdict.text
+        await guard.result("deploy", CALL, call_id="c")
+        with pytest.raises(lictor.ToolAsked):
+            await _asked_again(guard)
+    kinds = [each.kind for each in await place.session("s")]
+    assert (kinds.count("call_reserved"), kinds.count("call_finished")) == (1, 1)
+
+
 async def _asked_again(guard: lictor.Guard) -> None:
     """The same call, until the services that were killed answer."""
     async with asyncio.timeout(60):

@@ -128,20 +128,29 @@ def counted(
     approvers: Approvers,
     now: datetime,
     *,
-    delegated_at: datetime | None = None,
+    is_settled: bool = False,
 ) -> Counted:
-    """Those that count now, in their order; delegations, that counted when they were used."""
-    kept: list[ClaimedDecision] = []
+    """Those that count now, in their order.
+
+    A delegation has to be good when it is used: now, or, once that is settled, when the last who decided did.
+    """
+    opened: list[ClaimedDecision] = []
     refused: list[str] = []
     for each in decisions:
-        said = each.decision
         try:
             opened_call_decision(request, each.signed, approvers, now)
-            needed_at = (delegated_at or now) if said.decision == "delegate" else now
-            if said.decision != "reject" and moment(said.expires_at) <= needed_at:
-                raise StepRefused(f"it was good until {said.expires_at}", "decide again")
         except StepRefused as error:
-            refused.append(f"{said.decision} by {said.by}: {error.reason}")
+            refused.append(f"{each.decision.decision} by {each.decision.by}: {error.reason}")
+            continue
+        opened.append(each)
+    said_at = [e.decision.decided_at for e in opened if e.decision.delegate is None]
+    used_at = moment(said_at[-1]) if is_settled and said_at else now
+    good_at = {"approve": now, "delegate": used_at}
+    kept: list[ClaimedDecision] = []
+    for each in opened:
+        said = each.decision
+        if said.decision in good_at and moment(said.expires_at) <= good_at[said.decision]:
+            refused.append(f"{said.decision} by {said.by}: it was good until {said.expires_at}")
             continue
         kept.append(each)
     return Counted(tuple(kept), tuple(refused))

@@ -11,10 +11,11 @@ from typing import Literal
 
 from lictor_approval.call_decisions import counted, moment
 from lictor_approval.errors import ApprovalError
-from lictor_approval.request_life import RequestLife, agreed, folded, same_params
+from lictor_approval.request_life import RequestLife, agreed, folded, same_params, use_until
 from lictor_approval.signed_decisions import Approvers
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.core.base_model import utc_millis
 from lictor_schema.sessions.session_questions import Params
 
 Standing = Literal[
@@ -44,7 +45,8 @@ class CallStanding:
     decided_by: tuple[str, ...] = ()
     """Who has decided so far."""
     settled_at: str | None = None
-    """When people were no longer waited for, by the clock of the approval service; None while they are."""
+    """When people were no longer waited for, by the clock of the approval service but never later than now; None while
+    they are."""
 
     @property
     def lifts(self) -> bool:
@@ -77,7 +79,7 @@ def standing(life: RequestLife, approvers: Approvers, now: datetime) -> CallStan
 
     That the request is the one of the session's log is for the caller to see to, or for `standing_in_log`.
     """
-    request, settled = life.call, life.approved_at or life.changed_at
+    request, settled = life.call, _settled_at(life, now)
     why = life.reason or f"it is `{life.state}`"
     match life.state:
         case ApprovalState.REQUESTED | ApprovalState.ENDORSED | ApprovalState.DELEGATED:
@@ -91,11 +93,17 @@ def standing(life: RequestLife, approvers: Approvers, now: datetime) -> CallStan
         case ApprovalState.CANCELLED:
             return CallStanding("cancelled", request.expires_at, why, settled_at=settled)
         case ApprovalState.CALLING | ApprovalState.CALLED | ApprovalState.CALL_FAILED:
-            if life.is_reusable:
-                return _approved(life, approvers, now)
+            found = _approved(life, approvers, now) if life.is_reusable else None
+            if found is not None and (found.reusable or not found.lifts):
+                return found
             return CallStanding("stale", life.due, "it was used", settled_at=settled)
         case _:
             return CallStanding("stale", request.expires_at, why, settled_at=settled)
+
+
+def _settled_at(life: RequestLife, now: datetime) -> str:
+    """When people were no longer waited for; the clock of the approval service is not believed beyond ours."""
+    return min(life.approved_at or life.changed_at, utc_millis(now))
 
 
 def _waiting(life: RequestLife, approvers: Approvers, now: datetime) -> CallStanding:
@@ -110,19 +118,24 @@ def _waiting(life: RequestLife, approvers: Approvers, now: datetime) -> CallStan
 
 
 def _approved(life: RequestLife, approvers: Approvers, now: datetime) -> CallStanding:
-    request, given = life.call, life.agreed
-    last, until = given[-1].decision, life.due_once_approved
-    if now >= moment(until):
-        why = f"the approval was good until {until}"
-        return CallStanding("expired", until, why, settled_at=life.approved_at)
-    found = counted(request, life.decisions, approvers, now, delegated_at=moment(last.decided_at))
+    request, settled = life.call, _settled_at(life, now)
+    # What the log claims may end an approval here, and never makes or lengthens one.
+    if now >= moment(life.due_once_approved):
+        return _over(life.due_once_approved, settled)
+    claimed = life.agreed[-1].decision
+    found = counted(request, life.decisions, approvers, now, is_settled=True)
     agreeing = agreed(found.decisions)
-    is_other = not agreeing or not same_params(agreeing[-1].decision.params, last.params)
+    told = "; ".join(found.refused) or "too few of those whom the policies ask have approved it"
+    why = f"the approval does not count here: {told}"
+    if not agreeing or any(each.missing for each in found.progress(request, approvers)):
+        return _without(request, now, "broken", why, settled_at=settled)
+    last = agreeing[-1].decision
     is_late = moment(last.decided_at) >= moment(request.expires_at)
-    if is_other or is_late or any(each.missing for each in found.progress(request, approvers)):
-        told = "; ".join(found.refused) or "too few of those whom the policies ask have approved it"
-        why = f"the approval does not count here: {told}"
-        return _without(request, now, "broken", why, settled_at=life.approved_at)
+    if is_late or not same_params(last.params, claimed.params):
+        return _without(request, now, "broken", why, settled_at=settled)
+    until = use_until(request, [each.decision for each in agreeing])
+    if now >= moment(until):
+        return _over(until, settled)
     by = tuple(each.decision.by for each in agreeing)
     return CallStanding(
         "approved" if last.params is None else "edited",
@@ -133,26 +146,29 @@ def _approved(life: RequestLife, approvers: Approvers, now: datetime) -> CallSta
             for each in found.decisions
             if each in agreeing or each.decision.decision == "delegate"
         ),
-        reusable=life.is_reusable,
+        reusable=all(each.decision.scope == "session" for each in agreeing),
         params=last.params,
         guidance=last.reason,
         decided_by=by,
-        settled_at=life.approved_at,
+        settled_at=settled,
+    )
+
+
+def _over(until: str, settled_at: str) -> CallStanding:
+    return CallStanding(
+        "expired", until, f"the approval was good until {until}", settled_at=settled_at
     )
 
 
 def _rejected(life: RequestLife, approvers: Approvers, now: datetime) -> CallStanding:
-    request, settled = life.call, life.approved_at or life.changed_at
-    said = life.decision
+    request, settled, said = life.call, _settled_at(life, now), life.decision
     # No entry is `rejected` without a decision to reject.
     assert said is not None
-    at = moment(said.decided_at)
-    found = counted(request, life.decisions, approvers, now, delegated_at=at)
-    told = "; ".join(found.refused) or f"{said.by} is none of those whom the policies ask"
-    counts = found.decisions and found.decisions[-1].signed == life.signed
-    if not counts or not any(
-        each.may_fill.get(said.by) for each in found.progress(request, approvers)
-    ):
+    found = counted(request, life.decisions, approvers, now, is_settled=True)
+    is_counted = bool(found.decisions) and found.decisions[-1].signed == life.signed
+    may = any(each.may_fill.get(said.by) for each in found.progress(request, approvers))
+    if not is_counted or not may:
+        told = "; ".join(found.refused) or f"{said.by} is none of those whom the policies ask"
         why = f"the rejection does not count here: {told}"
         return _without(request, now, "broken", why, settled_at=settled)
     return CallStanding(

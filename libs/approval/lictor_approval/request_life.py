@@ -146,15 +146,7 @@ class RequestLife:
     @property
     def due_once_approved(self) -> str:
         """Until when it may be used by the approvals that it has."""
-        given = tuple(each.decision for each in self.agreed)
-        if not given:
-            return self.request.expires_at
-        until = min(each.expires_at for each in given)
-        if isinstance(self.request, ApprovalRequest):
-            return until
-        within = timedelta(seconds=min(ask.use_within_s for ask in self.request.asks))
-        last = datetime.fromisoformat(max(each.decided_at for each in given))
-        return min(until, utc_millis(last + within))
+        return use_until(self.request, [each.decision for each in self.agreed])
 
     def may_become(self, state: ApprovalState) -> bool:
         """Whether that state can follow."""
@@ -174,6 +166,18 @@ REQUEST_KINDS = ("program", "call")
 def kind_of(life: RequestLife) -> str:
     """What a request is about."""
     return "program" if isinstance(life.request, ApprovalRequest) else "call"
+
+
+def use_until(request: AnyApprovalRequest, approvals: Sequence[ApprovalDecision]) -> str:
+    """Until when it may be used by these approvals: no longer than each of them says, nor than policies let a call."""
+    if not approvals:
+        return request.expires_at
+    until = min(each.expires_at for each in approvals)
+    if isinstance(request, ApprovalRequest):
+        return until
+    within = timedelta(seconds=min(ask.use_within_s for ask in request.asks))
+    last = datetime.fromisoformat(max(each.decided_at for each in approvals))
+    return min(until, utc_millis(last + within))
 
 
 def agreed(decisions: Sequence[ClaimedDecision]) -> tuple[ClaimedDecision, ...]:

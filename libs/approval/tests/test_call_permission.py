@@ -273,6 +273,41 @@ def test_a_stranger_lets_nothing_be_made() -> None:
     assert standing(forged, PEOPLE, SOON).standing == "broken"
 
 
+def beside_a_forged_one(life: RequestLife, genuine: str, forged: str) -> RequestLife:
+    """A log in which somebody's word stands as an endorsement, and a note that nobody trusts makes it approved."""
+    entry = decided(life, genuine, PEOPLE, SOON, LIMITS)
+    life = after(life, entry.model_copy(update={"state": ApprovalState.ENDORSED}))
+    return after(life, entry.model_copy(update={"signed": forged}))
+
+
+STRANGER = SigningKey.from_seed(ALICE.name, b"x" * 32)
+
+
+def test_a_forged_note_beside_a_genuine_one_lengthens_nothing_and_lends_it_nothing() -> None:
+    """Whoever writes to APPROVALS adds a note in the name of somebody who approved, and signs it with another key."""
+    life = open_call(ask(remember=("session",)))
+    later = NOW + timedelta(minutes=40)
+    forged = said(life.call, STRANGER, scope="session", reason="do as you like", at=later)
+    forged_life = beside_a_forged_one(life, said(life.call, reason="once"), forged)
+    found = standing(forged_life, PEOPLE, SOON)
+    assert (found.lifts, found.reusable, found.guidance) == (True, False, "once")
+    assert found.until == utc_millis(NOW + timedelta(seconds=3601))
+    assert forged not in found.signed
+    assert standing(forged_life, PEOPLE, NOW + timedelta(seconds=3601)).standing == "expired"
+    assert standing(used(forged_life), PEOPLE, SOON).standing == "stale"
+    # With other parameters, it is no longer what was approved.
+    forged = said(life.call, STRANGER, params={"amount": 10_000})
+    other = standing(beside_a_forged_one(life, said(life.call), forged), PEOPLE, SOON)
+    assert (other.standing, other.lifts) == ("broken", False)
+
+
+def test_a_clock_of_the_approval_service_that_is_ahead_moves_no_deadline() -> None:
+    life = open_call()
+    entry = decided(life, said(life.call), PEOPLE, SOON, LIMITS)
+    ahead = entry.model_copy(update={"at": utc_millis(NOW + timedelta(days=300))})
+    assert standing(after(life, ahead), PEOPLE, SOON).settled_at == utc_millis(SOON)
+
+
 PARAMETERS = (None, {**PARAMS, "amount": 4})
 NAMES = tuple(key.name for key in EVERYBODY)
 

@@ -15,7 +15,7 @@ from lictor.history.id_prefixes import REQUEST, RUN, NoSuchId, whole_id
 from lictor.history.stream_contents import extent, streams_at
 from lictor_approval.errors import BrokenLog
 from lictor_approval.request_binding import why_not_journal_of
-from lictor_approval.request_life import RequestLife, folded
+from lictor_approval.request_life import RequestLife, folded, kind_of
 from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import RUNS
@@ -115,7 +115,11 @@ async def _request(client: Client, run_id: str) -> RequestLife | None:
 
 def _is_fresh(life: RequestLife | None) -> bool:
     """Whether it may be about to run, or to end: what was approved long ago is shown as it stands."""
-    if life is None or life.state not in (ApprovalState.APPROVED, ApprovalState.EXECUTING):
+    if (
+        life is None
+        or kind_of(life) == "call"
+        or life.state not in (ApprovalState.APPROVED, ApprovalState.EXECUTING)
+    ):
         return False
     since = datetime.now(UTC) - datetime.fromisoformat(life.changed_at)
     return since.total_seconds() < _SOON_S
@@ -125,6 +129,10 @@ def _did_not_run(run_id: str, life: RequestLife | None) -> LictorError:
     if life is None:
         return LictorError(f"there is nothing about run {run_id} that can be read.")
     state = life.state.value
+    if kind_of(life) == "call":
+        return LictorError(
+            f"request {run_id} is about a tool call, which its runtime makes; see `lictor approvals show {run_id}`."
+        )
     if life.state is ApprovalState.REQUESTED:
         return LictorError(
             f"request {run_id} has not run: nobody has decided it yet; see `lictor approvals show {run_id}`."

@@ -213,3 +213,13 @@ async def test_the_sdk_waits_until_people_have_decided_and_no_longer(broker: Cli
     await store(broker, withdrawn(life, ApprovalState.CANCELLED, datetime.now(UTC), "not needed"))
     found = await call_decision_of(history, request.request_id, 10)
     assert (found.state, found.reason) == (ApprovalState.CANCELLED, "not needed")
+
+
+async def test_a_call_is_no_run_and_its_command_says_where_to_look(
+    cli, broker: Client, url: str
+) -> None:
+    await streams.declare(broker, streams.RUNS)
+    request = await waiting_call(broker)
+    told = await cli("runs", "show", request.request_id, "--url", url)
+    assert told.returncode == 1
+    assert "about a tool call, which its runtime makes" in told.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -296,3 +297,46 @@ async def test_a_blocking_guard_without_a_wait_raises_what_is_asked(
 
     await asyncio.to_thread(work)
     assert len(standin.told("cancel")) == 1
+
+
+async def test_a_tool_behind_callbacks_waits_or_raises_what_is_asked(
+    blocking: lictor.SyncGuard, standin: StandIn
+) -> None:
+    def start(**options: Any) -> None:
+        handler = lictor.GuardCallbackHandler(blocking, **options)
+        handler.on_tool_start({"name": "deploy"}, "", inputs={}, run_id=uuid.uuid4())
+
+    def work() -> None:
+        with blocking:
+            with pytest.raises(lictor.ToolAsked, match=REQUEST):
+                start()
+            blocking._on_ask = lambda _: standin.asks.update(deploy="approved")  # pyright: ignore[reportPrivateUsage]
+            start(wait="1m")
+            with pytest.raises(ValueError, match="wait"):
+                start(wait="soon")
+
+    await asyncio.to_thread(work)
+
+
+async def test_a_guarded_function_waits_as_long_as_it_says(
+    guard: lictor.Guard, standin: StandIn, told: list[ToolVerdict]
+) -> None:
+    @lictor.guarded(wait="1m")
+    async def deploy() -> str:
+        return "done"
+
+    assert guard is not None
+    calling = asyncio.create_task(deploy())
+    await until(lambda: told)
+    standin.asks = {"deploy": "approved"}
+    assert await calling == "done"
+
+
+async def test_a_bare_question_is_answered_ask_only_if_it_knows_of_that(
+    governor: lictor.Governor, standin: StandIn
+) -> None:
+    standin.asks = {"deploy": "waiting"}
+    known = await governor.may("deploy", {}, task_id="t", knows_ask=True)
+    assert known.approval is not None
+    assert (known.decision, known.approval.request_id) == ("ask", REQUEST)
+    assert (await governor.may("deploy", {}, task_id="t")).decision == "deny"
