@@ -38,7 +38,9 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Check, and store what is new."""
     quiet_logs()
-    checked = Namespace(definitions=options.definitions, strict=False, json=options.json)
+    checked = Namespace(
+        definitions=options.definitions, strict=False, json=options.json, approvers=None
+    )
     if lint.run(checked) != OK:
         warn("nothing was published.")
         return FAILED
