@@ -214,7 +214,7 @@ async def test_no_rewritten_answer_in_redis_makes_a_refuted_program_run(
         await place.until_taken_in()
         lives = await place.lives()
         # The honest program alone was asked about, approved by the policy, and run.
-        assert [life.request.binding.program_hash for life in lives] == [program_hash(HONEST)]
+        assert [life.program.binding.program_hash for life in lives] == [program_hash(HONEST)]
         await until_ended(place)
 
 

@@ -156,7 +156,7 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
     (run,) = sealed.sources.runs
     assert (run.outcome, run.effects, run.approved_by) == ("executed", 4, "alice")
     assert run.program_hash == proved.program_hash == hash_bytes(PAY.encode())
-    assert (run.program_hash_of, life.request.binding.program_hash_of) == ("bytes", "bytes")
+    assert (run.program_hash_of, life.program.binding.program_hash_of) == ("bytes", "bytes")
     # The decision by which it ran is in the episode, and its key verifies it.
     opened = Approvers(TrustStore.of([ALICE.verifying_key])).opened(run.signed, datetime.now(UTC))
     assert opened.decision.binding_hash == run.binding_hash == life.request.binding_hash
