@@ -161,10 +161,14 @@ class CallSeen(Fact, kind="call", retention="log"):
     """Of the call that was counted when it was allowed: no other one may be made under its id."""
     approval: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The request to people by which it was allowed, or denied."""
+    agent_id: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Whose call was counted when it was allowed; None where an older version counted it."""
 
-    def of_another(self, signature: str) -> bool:
-        """Whether another call than that with this signature was counted under the id."""
-        return self.signature is not None and self.signature != signature
+    def of_another(self, signature: str, agent_id: str) -> bool:
+        """Whether another call than this agent's with this signature was counted under the id."""
+        if self.signature is None:
+            return False
+        return self.signature != signature or self.agent_id not in (None, agent_id)
 
 
 class Cadence(Fact, kind="cadence", retention="log"):

@@ -30,6 +30,7 @@ from lictor_guard.session.call_requests import (
     request_hash,
     same_people,
 )
+from lictor_guard.session.tool_gate import id_used
 from lictor_guard.text.wording import beyond_agent, counted
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
@@ -204,10 +205,13 @@ def denied_again(asked: AskedQuestion, request_id: str) -> Unsettled | Refuse | 
 
 
 def _made_before(asked: AskedQuestion) -> AskVerdict | None:
-    """The answer for a call that was allowed under its id already, if the answer was lost: it is used once by it."""
+    """The answer for a call that was allowed under its id already: the same if it was lost, and else none that
+    lets a second one be made under it, which nobody would count."""
     mark = asked.mark
-    if mark is None or mark.approval is None or not mark.reserved or mark.outcome is not None:
+    if mark is None or not mark.reserved or mark.outcome is not None:
         return None
+    if mark.approval is None:
+        return Refuse(id_used(asked.call, "it was allowed before anybody had to be asked about it"))
     if mark.approval not in asked.known:
         return Unsettled(mark.approval)
     request = asked.request(mark.approval)
@@ -218,7 +222,7 @@ def _made_before(asked: AskedQuestion) -> AskVerdict | None:
         or request.used_resources != resources_hash(asked.call.resources)
         or not {each.ask.policy_id for each in asked.asks} <= set(request.policies)
     ):
-        return None
+        return Refuse(id_used(asked.call, "another call was allowed under it"))
     return Permit(_told(mark.approval, request, "approved"), None)
 
 

@@ -291,6 +291,8 @@ def test_an_approval_is_used_once_by_the_very_call_and_never_after_its_time(scri
     for _, entry in play.log:
         if isinstance(entry, CallReserved) and entry.permission is not None:
             used[entry.permission.request.request_id].add(entry.call_id)
+    reserved = {e.entry_id: e.call_id for _, e in play.log if isinstance(e, CallReserved)}
+    assert len(reserved) == len(set(reserved.values()))
     assert {name: calls for name, calls in used.items() if calls} == {
         name: calls for name, calls in world.made.items() if calls
     }

@@ -132,7 +132,56 @@ def test_a_call_made_by_an_approval_is_not_made_again_under_its_id_over_another_
     play.check("write", "c1", params=params, resources=(file("old"),))
     play.approve()
     assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
-    assert play.check("write", "c1", params=params, resources=(file("new"),)).decision == "ask"
+    other = play.check("write", "c1", params=params, resources=(file("new"),))
+    assert other.policy_id == "lictor.call-id-used"
+    # The call that was allowed under it goes on.
+    assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
+    assert play.check("write", "c2", params=params, resources=(file("new"),)).decision == "ask"
+    play.result("write", "c1", params=params)
+    assert play.tally.running == 0
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
+
+
+TOTAL = {"kind": "total", "name": "tot", "tools": ["pay"], "param": "amount", "limit": "600"}
+RARE = {"kind": "rate-limit", "name": "rare", "tools": ["pay"], "limit": 1, "window_s": 600}
+
+
+@pytest.mark.parametrize("counts", [TOTAL, RARE])
+@pytest.mark.parametrize("other", [{"agent": "a2"}, {"resources": (file("2"),)}])
+def test_each_call_that_people_allow_counts(counts, other) -> None:
+    play = AskedPlay(MONEY, counts)
+    first = {"resources": (file("1"),)}
+    play.pay("c1", **first)
+    play.approve()
+    assert play.pay("c1", **first).decision == "allow"
+    again = play.pay("c1", **{**first, **other})
+    assert again.policy_id == "lictor.call-id-used"
+    # Under an id of its own it is one call more.
+    assert counts["name"] in [each.policy_id for each in play.pay("c2", **other).denials]
+    assert play.kinds.count("call_reserved") == 1
+    assert play.tally.running == 1
+
+
+def test_a_call_of_another_agent_is_another_call_where_nobody_is_asked_too() -> None:
+    play = AskedPlay(RARE)
+    assert play.pay("c1").decision == "allow"
+    assert play.pay("c1").decision == "allow"
+    assert play.pay("c1", agent="a2").policy_id == "lictor.call-id-used"
+    assert play.pay("c1").decision == "allow"
+
+
+def test_people_are_not_asked_about_a_call_that_was_allowed_before() -> None:
+    """It counted then: what they would allow under its id would not."""
+    asking: list[str] = []
+
+    def asks(_: object) -> PolicyDecision:
+        return PolicyDecision.ask("look") if asking else PolicyDecision.allow()
+
+    play = AskedPlay(RARE, policies=(Scripted("plug", asks),))
+    assert play.pay("c1").decision == "allow"
+    asking.append("now")
+    assert play.pay("c1").policy_id == "lictor.call-id-used"
+    assert play.requests == []
 
 
 def test_another_agent_of_the_session_is_not_let_by_what_one_was_allowed() -> None:
