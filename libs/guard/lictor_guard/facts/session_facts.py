@@ -163,6 +163,8 @@ class CallSeen(Fact, kind="call", retention="log"):
     """The request to people by which it was allowed, or denied."""
     agent_id: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """Whose call was counted when it was allowed; None where an older version counted it."""
+    again_until_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Until when what people allowed is answered again, because the answer may have been lost."""
 
     def of_another(self, signature: str, agent_id: str) -> bool:
         """Whether another call than this agent's with this signature was counted under the id."""

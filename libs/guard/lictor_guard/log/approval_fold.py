@@ -19,10 +19,9 @@ from lictor_guard.plugins.tool_call import Call
 from lictor_guard.session.call_requests import ask_hashes, request_hash
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
-    CallPermission,
     resources_hash,
 )
-from lictor_schema.core.time import to_micros
+from lictor_schema.core.time import SECOND_US, to_micros
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
     ApprovalCancelled,
@@ -32,6 +31,7 @@ from lictor_schema.sessions.session_log import (
 )
 from lictor_schema.sessions.session_questions import CallApproval
 
+ANSWERED_AGAIN_US = 60 * SECOND_US
 _ENDED = ("rejected", "expired", "cancelled")
 
 
@@ -181,9 +181,18 @@ def fold_cancelled(entry: ApprovalCancelled, at_us: int, facts: Facts) -> Change
     }
 
 
-def permitted_by(permission: CallPermission | None) -> str | None:
-    """The request by which a call was allowed."""
-    return None if permission is None else permission.request.request_id
+def permitted_by(entry: CallReserved) -> Mapping[str, Any]:
+    """What is marked of a call that people allowed: by which request, and until when the same answer is given again.
+
+    Whoever lost the answer asks again within seconds. Later it may be somebody who has made the call, and forgot.
+    """
+    permission = entry.permission
+    if permission is None:
+        return {}
+    until_us = entry.at_us + ANSWERED_AGAIN_US
+    if permission.until is not None:
+        until_us = min(until_us, micros(permission.until))
+    return {"approval": permission.request.request_id, "again_until_us": until_us}
 
 
 def _settled(

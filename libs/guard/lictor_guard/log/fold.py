@@ -263,12 +263,10 @@ class Folder:
     def _reserved(self, entry: CallReserved, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
         name = call_name(entry.call_id)
-        permitted, approval = fold_used(entry, tally.last_us, facts), permitted_by(entry.permission)
+        permitted, by_people = fold_used(entry, tally.last_us, facts), permitted_by(entry)
         counted_before = seen(facts, name)
         if counted_before is not None:
-            marked = (
-                {} if approval is None else {name: with_changes(counted_before, approval=approval)}
-            )
+            marked = {name: with_changes(counted_before, **by_people)} if by_people else {}
             return {**permitted, **marked, TALLY: tally}
         calls = calls_before(tally, None)
         call, context = self.call(entry), self._context(entry, tally.last_us, calls=calls)
@@ -286,7 +284,7 @@ class Folder:
                 ),
             )
         mark = CallSeen(
-            reserved=True, signature=call.signature, approval=approval, agent_id=call.agent_id
+            reserved=True, signature=call.signature, agent_id=call.agent_id, **by_people
         )
         after = with_changes(tally, running=tally.running + 1, ended=None)
         labels = self._guarded.labels.on_allowed(call, facts, tally.last_us)

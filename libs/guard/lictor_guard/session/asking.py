@@ -223,6 +223,9 @@ def _made_before(asked: AskedQuestion) -> AskVerdict | None:
         or not {each.ask.policy_id for each in asked.asks} <= set(request.policies)
     ):
         return Refuse(id_used(asked.call, "another call was allowed under it"))
+    if asked.now_us >= (mark.again_until_us or 0):
+        why = "it was allowed a while ago, and nobody has said whether that call was made"
+        return Refuse(id_used(asked.call, why))
     return Permit(_told(mark.approval, request, "approved"), None)
 
 
@@ -282,7 +285,11 @@ def _approved(
     # What people may let pass for more than once is up to every policy that asked.
     reusable = read.reusable and not edited and all("session" in e.remember for e in found.asks)
     permission = CallPermission(
-        request=found, signed=read.signed, reusable=reusable, settled_at=read.settled_at
+        request=found,
+        signed=read.signed,
+        reusable=reusable,
+        settled_at=read.settled_at,
+        until=read.until,
     )
     told = _told(request_id, request, "approved", read)
     return Permit(told.model_copy(update={"expires_at": read.until}), permission)

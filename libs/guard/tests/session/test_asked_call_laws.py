@@ -70,6 +70,7 @@ class World:
     parked: list[Parked] = field(default_factory=list[Parked])
     made: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The calls that were allowed, by the request they were allowed by."""
+    used_us: dict[str, int] = field(default_factory=dict[str, int])
 
     def request(self, which: int) -> CallApprovalRequest | None:
         """The newest, or an older one."""
@@ -122,10 +123,13 @@ class World:
         request_id = answer.approval.request_id
         calls = self.made[request_id]
         if question.call_id in calls:
-            # The answer was lost: it is the same call, and it was allowed when it counted.
+            # The answer was lost: it is the same call, it was allowed when it counted, and that was just now.
+            assert self.play.now_us < self.used_us[question.call_id] + 60 * SECOND_US
+            assert self.play.now_us < self.said[request_id].until_us
             assert request_id not in self.cancelled
             return
         calls.add(question.call_id)
+        self.used_us[question.call_id] = self.play.now_us
         said = self.said[request_id]
         request = next(each for each in self.play.requests if each.request_id == request_id)
         assert request_id not in self.cancelled

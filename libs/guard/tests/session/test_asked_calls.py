@@ -142,6 +142,37 @@ def test_a_call_made_by_an_approval_is_not_made_again_under_its_id_over_another_
     assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
 
 
+@pytest.mark.parametrize(("good_for", "later"), [(600, 60), (30, 30)])
+def test_a_lost_answer_is_given_again_only_for_a_minute_and_while_the_approval_is_good(
+    good_for, later
+) -> None:
+    play = AskedPlay()
+    play.pay("c1")
+    play.approve(seconds=good_for)
+    assert play.pay("c1").decision == "allow"
+    play.passing(later - 1)
+    assert play.pay("c1").decision == "allow"
+    play.passing(1)
+    late = play.pay("c1")
+    assert late.policy_id == "lictor.call-id-used"
+    assert "nobody has said whether that call was made" in late.reason
+    assert play.kinds[-1] == "call_denied"
+    # It may have been made: under another id it is another call.
+    assert play.pay("c2").decision == "ask"
+    play.result("pay", "c1", params=LARGE)
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
+
+
+def test_a_later_use_of_an_approval_for_the_session_makes_no_earlier_one_good_again() -> None:
+    play = AskedPlay({**MONEY, "remember": ["session"]})
+    play.pay()
+    play.approve(reusable=True)
+    assert play.pay("c1").decision == "allow"
+    play.passing(100)
+    assert play.pay("c2").decision == "allow"
+    assert play.pay("c1").policy_id == "lictor.call-id-used"
+
+
 TOTAL = {"kind": "total", "name": "tot", "tools": ["pay"], "param": "amount", "limit": "600"}
 RARE = {"kind": "rate-limit", "name": "rare", "tools": ["pay"], "limit": 1, "window_s": 600}
 
