@@ -83,7 +83,10 @@ class Identity(Fact, kind="identity", retention="log"):
     paused_since_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
     """Since when the deadline stands still, because calls wait for people; None while it does not."""
     paused_until_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    """When it goes on at the latest: nobody may decide on any of them after that."""
+    """When it goes on at the latest: nobody may decide on any of them after that, or it has stood still for long
+    enough."""
+    waited_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """How much of `deadline_us` is time that calls have waited for people until then."""
 
     def deadline_at(self, now_us: int) -> int | None:
         """When the time is up, as it looks at a moment: later by as long as calls have waited for people."""

@@ -9,12 +9,14 @@ from lictor_guard.facts.approval_facts import (
     AskedCall,
     Asking,
     CallRequest,
+    Pauses,
     WaitingRequest,
     asked_name,
     request_name,
 )
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.session_facts import IDENTITY, Identity
+from lictor_guard.log.deadline_pauses import put_off, with_pauses
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.session.call_requests import ask_hashes, request_hash
 from lictor_schema.approvals.call_approval import (
@@ -92,6 +94,7 @@ def fold_asked(entry: CallAsked, at_us: int, facts: Facts) -> Changes:
         expires_us=expires_us,
         # Where one of those who ask wants the time to run, it runs.
         pauses_deadline=all(each.pauses_deadline for each in request.asks),
+        since_us=at_us,
     )
     number = request.binding.number
     return {
@@ -106,8 +109,9 @@ def fold_asked(entry: CallAsked, at_us: int, facts: Facts) -> Changes:
             expires_at=request.expires_at,
             expires_us=expires_us,
         ),
-        ASKING: asking.model_copy(update={"asked": number, "waiting": _open(waiting, at_us)}),
-        **_deadline(asking, waiting, at_us, facts, at_us),
+        **_waits_now(
+            asking.model_copy(update={"asked": number}), _open(waiting, at_us), at_us, at_us, facts
+        ),
     }
 
 
@@ -202,36 +206,20 @@ def _settled(
     asking = _asking(facts)
     waiting = _without(asking, *requests)
     settled_us = at_us if settled_at is None else micros(settled_at)
-    return {
-        ASKING: asking.model_copy(update={"waiting": _open(waiting, at_us)}),
-        **_deadline(asking, waiting, at_us, facts, settled_us),
-    }
+    return _waits_now(asking, waiting, at_us, settled_us, facts)
 
 
-def _deadline(
-    asking: Asking,
-    waiting: Mapping[str, WaitingRequest],
-    at_us: int,
-    facts: Facts,
-    settled_us: int,
+def _waits_now(
+    asking: Asking, waiting: Mapping[str, WaitingRequest], at_us: int, settled_us: int, facts: Facts
 ) -> Changes:
-    """The deadline after what waits has changed: it stands still while something waits that lets it."""
+    """What waits from now on, and the deadline by it."""
+    pauses = with_pauses(asking.pauses or Pauses(), asking.waiting, waiting, at_us, settled_us)
     identity = facts.get(IDENTITY)
+    known = {"waiting": dict(waiting), "pauses": None if pauses == Pauses() else pauses}
+    now: Changes = {ASKING: asking.model_copy(update=known)}
     if not isinstance(identity, Identity) or identity.deadline_us is None:
-        return {}
-    waited = [
-        each.expires_us if name in waiting else min(each.expires_us, settled_us)
-        for name, each in asking.waiting.items()
-        if each.pauses_deadline
-    ]
-    past = identity.model_copy(update={"paused_until_us": max(waited, default=0)})
-    pausing = [each.expires_us for each in _open(waiting, at_us).values() if each.pauses_deadline]
-    paused = {
-        "deadline_us": past.deadline_at(at_us),
-        "paused_since_us": at_us if pausing else None,
-        "paused_until_us": max(pausing, default=None),
-    }
-    return {IDENTITY: identity.model_copy(update=paused)}
+        return now
+    return {**now, IDENTITY: put_off(identity, pauses, waiting, at_us)}
 
 
 def _open(waiting: Mapping[str, WaitingRequest], at_us: int) -> dict[str, WaitingRequest]:
