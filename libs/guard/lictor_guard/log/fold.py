@@ -309,7 +309,7 @@ class Folder:
             # The id is that of a call which this denial is not about.
             return {**refused, TALLY: tally}
         tally = runs_no_more(tally, mark)
-        approval = None if entry.approval is None else entry.approval.request_id
+        approval = mark.approval if entry.approval is None else entry.approval.request_id
         return {
             **refused,
             TALLY: with_changes(tally, calls=tally.calls + 1, denied=tally.denied + 1),
