@@ -55,6 +55,14 @@ class Pauses(Fact, kind="pauses", retention="log"):
     """The longest time that people had for one request: so long the deadline stands still, in all."""
 
 
+class TakenBack(Fact, kind="taken-back", retention="log"):
+    """Requests that the session took back before it knew of a decision: cancelled, or asked anew about another file."""
+
+    count: int
+    until_us: int
+    """When they are counted from the beginning again: as long after the first one as people had for it."""
+
+
 class Asking(Fact, kind="asking", retention="log"):
     """How often people were asked, and what waits for them."""
 
@@ -64,6 +72,10 @@ class Asking(Fact, kind="asking", retention="log"):
     """By id. What has expired leaves when the next one is made."""
     pauses: Pauses | None = Field(default=None, exclude_if=lambda value: value is None)
     """None while no request has let the deadline stand still."""
+    taken_back: dict[str, TakenBack] | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """By the policy that asked; None while none was."""
 
 
 class AskedCall(Fact, kind="asked-call", retention="log"):

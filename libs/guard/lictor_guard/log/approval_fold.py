@@ -10,6 +10,7 @@ from lictor_guard.facts.approval_facts import (
     Asking,
     CallRequest,
     Pauses,
+    TakenBack,
     WaitingRequest,
     asked_name,
     request_name,
@@ -83,12 +84,13 @@ def fold_asked(entry: CallAsked, at_us: int, facts: Facts) -> Changes:
     request = entry.request
     name = request_name(request.request_id)
     asked = asked_name(request.binding.agent_id, asked_signature(request))
-    asking = _asking(facts)
+    replaced = _pointed_to(facts, asked)
+    asking = _taken_back(_asking(facts), replaced, at_us)
     if request.binding.number <= asking.asked:
         # It stands in the log twice.
         return {}
     expires_us = micros(request.expires_at)
-    waiting = _without(asking, _pointed_to(facts, asked))
+    waiting = _without(asking, replaced)
     waiting[request.request_id] = WaitingRequest(
         policies=tuple(each.policy_id for each in request.asks),
         expires_us=expires_us,
@@ -179,9 +181,10 @@ def fold_cancelled(entry: ApprovalCancelled, at_us: int, facts: Facts) -> Change
     known = facts.get(name)
     if not isinstance(known, CallRequest) or known.is_spent:
         return {}
+    asking = _taken_back(_asking(facts), entry.approval_request, at_us)
     return {
         name: known.model_copy(update={"standing": "cancelled"}),
-        **_settled([entry.approval_request], at_us, facts),
+        **_waits_now(asking, _without(asking, entry.approval_request), at_us, at_us, facts),
     }
 
 
@@ -207,6 +210,23 @@ def _settled(
     waiting = _without(asking, *requests)
     settled_us = at_us if settled_at is None else micros(settled_at)
     return _waits_now(asking, waiting, at_us, settled_us, facts)
+
+
+def _taken_back(asking: Asking, request_id: str | None, at_us: int) -> Asking:
+    """The same with one more request that was taken back, if people may still have been at it."""
+    request = asking.waiting.get(request_id or "")
+    if request is None or at_us >= request.expires_us:
+        return asking
+    counts = dict(asking.taken_back or {})
+    for policy in request.policies:
+        before = counts.get(policy)
+        if before is not None and at_us < before.until_us:
+            counts[policy] = before.model_copy(update={"count": before.count + 1})
+        else:
+            since_us = at_us if request.since_us is None else request.since_us
+            until_us = at_us + request.expires_us - since_us
+            counts[policy] = TakenBack(count=1, until_us=until_us)
+    return asking.model_copy(update={"taken_back": counts})
 
 
 def _waits_now(

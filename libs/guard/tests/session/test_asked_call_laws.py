@@ -150,9 +150,19 @@ class World:
         assert len(waiting) == len(set(waiting))
         assert len(waiting) <= POLICY["max_waiting"]
         assert asking.asked == len(requests)
+        assert len(self.taken_back()) <= 2 * 4 * POLICY["max_waiting"]
         identity = whole[IDENTITY]
         assert isinstance(identity, Identity)
         assert identity.deadline_at(self.play.now_us) == self.naive_deadline(identity)
+
+    def taken_back(self) -> set[str]:
+        """The requests that were cancelled within the time that people have for one."""
+        since = self.play.now_us - POLICY["decide_within_s"] * SECOND_US
+        return {
+            entry.approval_request
+            for _, entry in self.play.log
+            if isinstance(entry, ApprovalCancelled) and entry.at_us > since
+        }
 
     def naive_deadline(self, identity: Identity) -> int:
         """The deadline, later by every second in which some request waited, as far as the log says, and in all by
