@@ -22,6 +22,7 @@ from lictor_guard.facts.part_memory import plain
 from lictor_guard.facts.session_facts import IDENTITY, CallSeen, Identity
 from lictor_guard.log.approval_fold import call_signature, micros
 from lictor_guard.plugins.tool_call import Call
+from lictor_guard.session.asking_limits import too_many
 from lictor_guard.session.call_requests import (
     MAX_ASKS,
     PolicyAsk,
@@ -31,15 +32,13 @@ from lictor_guard.session.call_requests import (
     same_people,
 )
 from lictor_guard.session.tool_gate import id_used
-from lictor_guard.text.wording import beyond_agent, counted
+from lictor_guard.text.wording import beyond_agent
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
     CallPermission,
     resources_hash,
 )
-from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import CanonicalError
-from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.session_questions import (
     ApprovalStanding,
     CallApproval,
@@ -54,10 +53,6 @@ EDITED = "lictor.approval.edited"
 EXPIRED = "lictor.approval.expired"
 UNREADABLE = "lictor.approval.unreadable"
 UNASKABLE = "lictor.approval.unaskable"
-TOO_MANY_WAITING = "lictor.approval.too-many-waiting"
-TOO_MANY_TAKEN_BACK = "lictor.approval.too-many-taken-back"
-TAKEN_BACK_EACH = 4
-"""So many requests may be taken back for each that may wait, before people had their time for the first of them."""
 _MAX_TOLD = 4000
 
 
@@ -308,25 +303,9 @@ def _new(asked: AskedQuestion, replaced: str | None) -> Ask | Refuse:
     """A new request, in place of the one that stood for the call."""
     found = asked.facts.get(ASKING)
     asking = found if isinstance(found, Asking) else Asking()
-    waiting = [
-        each
-        for name, each in asking.waiting.items()
-        if name != replaced and each.expires_us > asked.now_us
-    ]
-    for each in asked.asks:
-        policy = each.ask.policy_id
-        if sum(policy in one.policies for one in waiting) >= each.max_waiting:
-            return Refuse(
-                _denial(
-                    TOO_MANY_WAITING,
-                    f"{counted(each.max_waiting, 'call')} that policy '{policy}' asks people about"
-                    " wait already",
-                    "go on with a call that waits as soon as somebody has decided, or cancel one",
-                )
-            )
-        against = _flooded(asking, each, asked.now_us)
-        if against is not None:
-            return Refuse(against)
+    against = too_many(asking, asked.asks, replaced, asked.now_us)
+    if against is not None:
+        return Refuse(_denial(*against))
     if len(asked.asks) > MAX_ASKS:
         why = f"{len(asked.asks)} policies ask people about this call, {MAX_ASKS} at most may"
         return Refuse(_denial(UNASKABLE, why, beyond_agent("let fewer policies ask")))
@@ -343,23 +322,6 @@ def _new(asked: AskedQuestion, replaced: str | None) -> Ask | Refuse:
     old = None if replaced is None else asked.request(replaced)
     waited = old is not None and old.standing == "waiting"
     return Ask(told, request, replaces=replaced if waited else None)
-
-
-def _flooded(asking: Asking, each: PolicyAsk, now_us: int) -> Denial | None:
-    """Against asking, taking it back and asking anew without end: each time somebody is told."""
-    policy = each.ask.policy_id
-    found = (asking.taken_back or {}).get(policy)
-    if found is None or now_us >= found.until_us:
-        return None
-    if found.count < TAKEN_BACK_EACH * each.max_waiting:
-        return None
-    until = utc_millis(from_micros(found.until_us))
-    return _denial(
-        TOO_MANY_TAKEN_BACK,
-        f"{counted(found.count, 'request')} that policy '{policy}' made were taken back before anybody decided:"
-        " cancelled, or asked anew because a file or a reason was another",
-        f"go on with a call that waits, as it was asked about; more may be asked after {until}",
-    )
 
 
 def _waits(request_id: str, request: CallRequest, read: ReadApproval, note: str | None) -> Ask:

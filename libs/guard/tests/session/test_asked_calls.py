@@ -161,79 +161,6 @@ def test_a_call_made_by_an_approval_is_not_made_again_under_its_id_over_another_
     assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
 
 
-@pytest.mark.parametrize(("good_for", "later"), [(600, 60), (30, 30)])
-def test_a_lost_answer_is_given_again_only_for_a_minute_and_while_the_approval_is_good(
-    good_for, later
-) -> None:
-    play = AskedPlay()
-    play.pay("c1")
-    play.approve(seconds=good_for)
-    assert play.pay("c1").decision == "allow"
-    play.passing(later - 1)
-    assert play.pay("c1").decision == "allow"
-    play.passing(1)
-    late = play.pay("c1")
-    assert late.policy_id == "lictor.call-id-used"
-    assert "nobody has said whether that call was made" in late.reason
-    assert play.kinds[-1] == "call_denied"
-    # It may have been made: under another id it is another call.
-    assert play.pay("c2").decision == "ask"
-    play.result("pay", "c1", params=LARGE)
-    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
-
-
-def test_a_later_use_of_an_approval_for_the_session_makes_no_earlier_one_good_again() -> None:
-    play = AskedPlay({**MONEY, "remember": ["session"]})
-    play.pay()
-    play.approve(reusable=True)
-    assert play.pay("c1").decision == "allow"
-    play.passing(100)
-    assert play.pay("c2").decision == "allow"
-    assert play.pay("c1").policy_id == "lictor.call-id-used"
-
-
-TOTAL = {"kind": "total", "name": "tot", "tools": ["pay"], "param": "amount", "limit": "600"}
-RARE = {"kind": "rate-limit", "name": "rare", "tools": ["pay"], "limit": 1, "window_s": 600}
-
-
-@pytest.mark.parametrize("counts", [TOTAL, RARE])
-@pytest.mark.parametrize("other", [{"agent": "a2"}, {"resources": (file("2"),)}])
-def test_each_call_that_people_allow_counts(counts, other) -> None:
-    play = AskedPlay(MONEY, counts)
-    first = {"resources": (file("1"),)}
-    play.pay("c1", **first)
-    play.approve()
-    assert play.pay("c1", **first).decision == "allow"
-    again = play.pay("c1", **{**first, **other})
-    assert again.policy_id == "lictor.call-id-used"
-    # Under an id of its own it is one call more.
-    assert counts["name"] in [each.policy_id for each in play.pay("c2", **other).denials]
-    assert play.kinds.count("call_reserved") == 1
-    assert play.tally.running == 1
-
-
-def test_a_call_of_another_agent_is_another_call_where_nobody_is_asked_too() -> None:
-    play = AskedPlay(RARE)
-    assert play.pay("c1").decision == "allow"
-    assert play.pay("c1").decision == "allow"
-    assert play.pay("c1", agent="a2").policy_id == "lictor.call-id-used"
-    assert play.pay("c1").decision == "allow"
-
-
-def test_people_are_not_asked_about_a_call_that_was_allowed_before() -> None:
-    """It counted then: what they would allow under its id would not."""
-    asking: list[str] = []
-
-    def asks(_: object) -> PolicyDecision:
-        return PolicyDecision.ask("look") if asking else PolicyDecision.allow()
-
-    play = AskedPlay(RARE, policies=(Scripted("plug", asks),))
-    assert play.pay("c1").decision == "allow"
-    asking.append("now")
-    assert play.pay("c1").policy_id == "lictor.call-id-used"
-    assert play.requests == []
-
-
 def test_another_agent_of_the_session_is_not_let_by_what_one_was_allowed() -> None:
     play = AskedPlay()
     play.pay()
@@ -434,43 +361,6 @@ def test_only_so_many_calls_wait() -> None:
     assert play.pay(params={"amount": 5}).decision == "ask"
 
 
-def test_a_call_whose_file_changes_fills_nobodys_inbox() -> None:
-    play = AskedPlay({**WRITES, "max_waiting": 2})
-    answers = [
-        play.check("write", params={"path": "a.txt"}, resources=(file(str(each)),))
-        for each in range(50)
-    ]
-    # Eight were taken back, and one waits.
-    assert len(play.requests) == 9
-    assert {each.policy_id for each in answers[9:]} == {"lictor.approval.too-many-taken-back"}
-    replaced = [entry.replaces for _, entry in play.log if isinstance(entry, CallAsked)]
-    assert replaced[1:] == [each.request_id for each in play.requests[:-1]]
-    # The one that waits may be decided, and made.
-    play.approve()
-    made = play.check("write", params={"path": "a.txt"}, resources=(file("8"),))
-    assert made.decision == "allow"
-
-
-def test_asking_and_cancelling_in_turn_is_bounded_and_goes_on_when_the_time_is_over() -> None:
-    play = AskedPlay({**MONEY, "max_waiting": 2, "decide_within_s": 100})
-    for _ in range(2):
-        before = len(play.requests)
-        for _ in range(50):
-            if play.pay().decision == "ask":
-                play.cancel(play.requests[-1].request_id)
-        assert len(play.requests) - before == 8
-        play.passing(100)
-
-
-def test_what_people_decided_counts_as_no_request_that_was_taken_back() -> None:
-    play = AskedPlay({**MONEY, "max_waiting": 1})
-    for each in range(20):
-        asked = play.pay(params={"amount": each})
-        assert asked.decision == "ask"
-        play.approve() if each % 2 else play.reject()
-        assert play.pay(params={"amount": each}).decision == ("allow" if each % 2 else "deny")
-
-
 def test_who_does_not_know_the_answer_ask_is_denied_and_no_call_is() -> None:
     play = AskedPlay()
     denied = play.pay("c1", knows_ask=False)
@@ -522,50 +412,6 @@ def test_the_deadline_goes_on_when_people_have_decided_and_when_they_may_no_more
     late.pay()
     late.passing(LATER + 101)
     assert late.check("look").policy_id == "lictor.deadline"
-
-
-def test_requests_one_after_the_other_do_not_put_the_deadline_off_for_ever() -> None:
-    play = AskedPlay({**MONEY, "max_waiting": 8}, deadline_s=3600)
-    last = play.check("look")
-    for day in range(10):
-        play.pay(params={"amount": 1000 + day})
-        play.passing(LATER - 60)
-        last = play.check("look")
-    assert last.denials[0].policy_id == "lictor.deadline"
-
-
-def test_nor_does_asking_anew_after_a_request_is_cancelled() -> None:
-    play = AskedPlay(deadline_s=3600)
-    for _ in range(3):
-        if play.pay().decision == "ask":
-            play.passing(LATER - 60)
-            play.cancel(play.requests[-1].request_id)
-    # Together it has stood still for as long as people had for one request.
-    play.passing(3600 - 3 * 60)
-    assert play.check("look").policy_id == "lictor.deadline"
-
-
-def test_the_deadline_stands_still_for_as_long_as_people_have_for_one_request() -> None:
-    play = AskedPlay({**MONEY, "decide_within_s": 100}, deadline_s=200)
-    play.pay(params={"amount": 1})
-    play.passing(60)
-    play.pay(params={"amount": 2})
-    play.passing(239)
-    assert play.check("look").decision == "allow"
-    play.passing(1)
-    assert play.check("look").policy_id == "lictor.deadline"
-
-
-def test_a_request_made_later_does_not_hide_that_the_one_before_was_settled_long_ago() -> None:
-    play = AskedPlay(deadline_s=3600)
-    play.pay("c1")
-    decided = utc_millis(from_micros(play.now_us + 1_000_000))
-    play.approve(seconds=LATER, settled_at=decided)
-    play.passing(50_000)
-    play.pay(params={"amount": 2})
-    play.cancel(play.requests[1].request_id)
-    assert play.pay("c1").decision == "allow"
-    assert play.check("look").policy_id == "lictor.deadline"
 
 
 def test_the_deadline_runs_where_a_policy_wants_it_to() -> None:
