@@ -79,6 +79,25 @@ def test_a_result_names_the_request_that_let_the_call_be_made() -> None:
     assert getattr(play.log[-1][1], "approval_request", "") is None
 
 
+def test_so_does_that_of_a_call_which_was_denied_when_it_was_asked_about_again() -> None:
+    play = AskedPlay(deadline_s=30)
+    play.pay()
+    play.approve()
+    play.pay("c1")
+    play.passing(30)
+    assert play.pay("c1").policy_id == "lictor.deadline"
+    play.result("pay", "c1", params=LARGE)
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
+    # Reported again, it says nothing new; nor does one that was never allowed.
+    play.result("pay", "c1", params=LARGE)
+    play.pay("c2", params={"amount": 1})
+    play.reject()
+    denied = play.pay("c2", params={"amount": 1})
+    assert denied.decision == "deny"
+    play.result("pay", "c2", params={"amount": 1})
+    assert getattr(play.log[-1][1], "approval_request", "") is None
+
+
 def test_every_policy_is_judged_again_when_an_approval_is_used() -> None:
     rare = {"kind": "rate-limit", "name": "rare", "tools": ["look"], "limit": 1, "window_s": 600}
     needs = {"kind": "sequential-dependency", "name": "order", "requires": {"pay": ["look"]}}
@@ -132,7 +151,14 @@ def test_a_call_made_by_an_approval_is_not_made_again_under_its_id_over_another_
     play.check("write", "c1", params=params, resources=(file("old"),))
     play.approve()
     assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
-    assert play.check("write", "c1", params=params, resources=(file("new"),)).decision == "ask"
+    other = play.check("write", "c1", params=params, resources=(file("new"),))
+    assert other.policy_id == "lictor.call-id-used"
+    # The call that was allowed under it goes on.
+    assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
+    assert play.check("write", "c2", params=params, resources=(file("new"),)).decision == "ask"
+    play.result("write", "c1", params=params)
+    assert play.tally.running == 0
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
 
 
 def test_another_agent_of_the_session_is_not_let_by_what_one_was_allowed() -> None:
