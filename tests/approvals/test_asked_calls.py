@@ -48,6 +48,27 @@ async def test_an_approved_call_is_made_once_and_the_next_one_asks_anew(
     await place.reached(request, "called")
 
 
+async def test_what_the_caller_changes_while_people_decide_is_not_made(
+    place: Installation, guard: lictor.Guard
+) -> None:
+    given = ["shop"]
+    async with guard:
+
+        @guard.tool(wait="1m")
+        async def deploy(services: list[str]) -> None:
+            pytest.fail(f"{NEVER} with {services}")
+
+        calling = asyncio.ensure_future(deploy(given))
+        request = await place.asked("s")
+        given.append("bank")
+        await place.decide(request)
+        with pytest.raises(lictor.ToolDenied, match="changed while it was asked about"):
+            await calling
+    (ended,) = [each for each in await place.session("s") if each.kind == "call_finished"]
+    assert (ended.outcome, ended.params) == ("denied", request.params)
+    await place.reached(request, "call_failed")
+
+
 async def test_a_person_approves_with_the_command(
     place: Installation, guard: lictor.Guard, tmp_path: Path
 ) -> None:

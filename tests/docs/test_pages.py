@@ -55,6 +55,33 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def tables(page: Path) -> list[list[str]]:
+    """The lines of each table: what stands between lines that are no row."""
+    found: list[list[str]] = [[]]
+    for line in page.read_text("utf-8").splitlines():
+        if line.startswith("|"):
+            found[-1].append(line)
+        elif found[-1]:
+            found.append([])
+    return [rows for rows in found if rows]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_row_stands_in_a_table_and_once(page: Path) -> None:
+    for rows in tables(page):
+        assert re.fullmatch(r"[|\s:-]+", "".join(rows[1:2])), f"a row without a table: {rows[0]}"
+        assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/cli").glob("*.md")), ids=label)
+def test_every_command_has_one_row(page: Path) -> None:
+    """Up to its options: a row of an older form tells of others."""
+    for rows in tables(page):
+        firsts = (row.split("|")[1].split("[--")[0].replace("`", "").strip() for row in rows)
+        commands = [first for first in firsts if first.startswith("lictor ")]
+        assert len(commands) == len(set(commands)), commands
+
+
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):

@@ -5,8 +5,8 @@ of the second store alone, one that says a person did by the first: a stolen ser
 Whoever relies on a decision verifies it against a copy of the stores of its own.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from lictor_approval.errors import ConfigRefused, StepRefused
-from lictor_contracts.action.judgement import is_somebody, one_person
+from lictor_contracts.action.judgement import person_key
 from lictor_schema.approvals.approval import ApprovalDecision
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
 from lictor_seal import (
@@ -49,18 +49,24 @@ class Approvers:
     policies: TrustStore = _NOBODY
     """The keys of approval services, whose automatic decisions are accepted."""
 
+    _by_person: Mapping[str, TrustedKey] = field(
+        init=False, repr=False, compare=False, default_factory=dict[str, TrustedKey]
+    )
+    """The people's keys by what their names come to, in their order."""
+
     def __post_init__(self) -> None:
-        names = [trusted.key.name for trusted in (*self.people.keys, *self.policies.keys)]
-        for number, name in enumerate(names):
-            if not is_somebody(name):
+        taken: dict[str, str] = {}
+        for trusted in (*self.people.keys, *self.policies.keys):
+            name, person = trusted.key.name, person_key(trusted.key.name)
+            if not person:
                 raise ConfigRefused(f"the approver's key {name!r} names nobody", "name who has it")
-            for other in names[:number]:
-                # Two keys of one name could be used by two people, each denying it later.
-                if one_person(name, other):
-                    raise ConfigRefused(
-                        f"{other!r} and {name!r} are one name and have two approver's keys",
-                        "give each approver one name and one key, and revoke the old one by removing it",
-                    )
+            # Two keys of one name could be used by two people, each denying it later.
+            if person in taken:
+                raise ConfigRefused(
+                    f"{taken[person]!r} and {name!r} are one name and have two approver's keys",
+                    "give each approver one name and one key, and revoke the old one by removing it",
+                )
+            taken[person] = name
         people = {trusted.key.key_id for trusted in self.people.keys}
         for trusted in self.policies.keys:
             if trusted.key.key_id in people:
@@ -68,21 +74,22 @@ class Approvers:
                     f"the key {trusted.key.key_id} is a person's and a policy's",
                     "have each sign with a key of its own",
                 )
-        self._check_groups(names)
+        self._check_groups(taken)
+        by_person = {person_key(each.key.name): each for each in self.people.keys}
+        object.__setattr__(self, "_by_person", by_person)
 
-    def _check_groups(self, names: list[str]) -> None:
-        taken = list(names)
+    def _check_groups(self, taken: dict[str, str]) -> None:
         for group in self.people.groups:
-            if not is_somebody(group.name):
+            key = person_key(group.name)
+            if not key:
                 raise ConfigRefused(f"the group {group.name!r} names nobody", "give it a name")
-            for other in taken:
-                # A policy that names one of them would otherwise ask the other too.
-                if one_person(group.name, other):
-                    raise ConfigRefused(
-                        f"the group {group.name!r} has the name of {other!r}",
-                        "give each group and each approver a name of its own",
-                    )
-            taken.append(group.name)
+            # A policy that names one of them would otherwise ask the other too.
+            if key in taken:
+                raise ConfigRefused(
+                    f"the group {group.name!r} has the name of {taken[key]!r}",
+                    "give each group and each approver a name of its own",
+                )
+            taken[key] = group.name
 
     @classmethod
     def load(cls, people: Path | None, policies: Path | None) -> Self:
@@ -100,25 +107,20 @@ class Approvers:
 
         A name that nobody has stands for nobody.
         """
-        named = tuple(names)
-        if not named:
+        wanted = {person_key(name) for name in names}
+        if not wanted:
             return self.people.keys
-        groups = [
-            member
+        wanted |= {
+            person_key(member)
             for group in self.people.groups
-            if any(one_person(group.name, name) for name in named)
+            if person_key(group.name) in wanted
             for member in group.members
-        ]
-        wanted = (*named, *groups)
-        return tuple(
-            each
-            for each in self.people.keys
-            if any(one_person(each.key.name, name) for name in wanted)
-        )
+        }
+        return tuple(each for person, each in self._by_person.items() if person in wanted)
 
     def person(self, name: str) -> TrustedKey | None:
         """The key of an approver, by a name of theirs."""
-        return next((each for each in self.people.keys if one_person(each.key.name, name)), None)
+        return self._by_person.get(person_key(name))
 
     def opened(self, signed: str, at: datetime) -> OpenedDecision:
         """The decision in a note that a key signed which counts at that time; StepRefused otherwise."""

@@ -53,7 +53,7 @@ COMMANDS = {
     "hook": "answer the hooks of Claude Code; `hook install` sets them up",
     "mcp": "run an MCP server behind a proxy that judges every tool call",
     "http": "judge the tool calls and stops of agents that speak HTTP",
-    "session": "show a guarded session and its log; keep, restore or reset its state",
+    "session": "list, show, halt and resume guarded sessions; keep, restore or reset their state",
     "drift": "list what did not go as agreed, show one, move its handling forward",
     "patch": "list, propose, approve, reject and apply changes that drift asks for",
     "claim": "register what is relied on, tell what was measured, show the cycles",

@@ -142,15 +142,24 @@ class TrustStore:
     @classmethod
     def load(cls, path: Path) -> Self:
         """The store in a file; every TrustStoreError names the file."""
+        return cls.of_file(path, cls.bytes_in(path))
+
+    @staticmethod
+    def bytes_in(path: Path) -> bytes:
+        """What a file holds, unread; TrustStoreError when it can't be opened."""
         try:
             with path.open("rb") as file:
-                data = file.read(_MAX_FILE_SIZE + 1)
+                return file.read(_MAX_FILE_SIZE + 1)
         except FileNotFoundError as error:
             raise TrustStoreError(
                 f"there is no trust store {path}; ask the log's operator for the file"
             ) from error
         except OSError as error:
             raise TrustStoreError(f"cannot read the trust store {path}: {error}") from error
+
+    @classmethod
+    def of_file(cls, path: Path, data: bytes) -> Self:
+        """The store that a file holds whose bytes are these."""
         try:
             return cls.from_bytes(data)
         except TrustStoreError as error:

@@ -16,7 +16,13 @@ from lictor.fast.answer_reader import deny
 from lictor.fast.verdicts import MALFORMED_QUESTION, beyond_agent
 from lictor.runtimes.adapter_capabilities import LANGCHAIN
 from lictor.runtimes.python.blocking_guard import SyncGuard
-from lictor.runtimes.python.function_tools import finished, not_allowed
+from lictor.runtimes.python.function_tools import (
+    as_judged,
+    changed,
+    finished,
+    not_allowed,
+    plain,
+)
 from lictor.runtimes.wait_time import Wait, patience
 
 log = logging.getLogger("lictor.client")
@@ -71,11 +77,16 @@ class GuardCallbackHandler:
         tool = str((serialized or {}).get("name") or "")
         if inputs is None:
             inputs = self._from_text(tool, input_str, run_id)
-        verdict = self.guard.check(tool, inputs, call_id=str(run_id), wait=self._wait)
+        judged = plain(inputs)
+        verdict = self.guard.check(tool, judged, call_id=str(run_id), wait=self._wait)
         if not verdict.allowed:
             raise not_allowed(tool, verdict)
         with self._lock:
-            self._running[run_id] = (tool, inputs)
+            self._running[run_id] = (tool, judged)
+        if not _still(judged, inputs):
+            refused = not_allowed(tool, changed(tool))
+            self._ended(run_id, "denied", refused)
+            raise refused
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **_more: Any) -> None:
         """A tool has returned; a message that says so itself is a failure, and TypeError what is only begun."""
@@ -138,6 +149,14 @@ class GuardCallbackHandler:
         self.guard.result(
             tool, params, call_id=str(run_id), outcome=outcome, error=error, output=output
         )
+
+
+def _still(judged: object, inputs: object) -> bool:
+    try:
+        return as_judged(judged, plain(inputs))
+    except Exception:
+        log.exception("the arguments of a tool can't be read any more")
+        return False
 
 
 def _pass_over(*_args: Any, **_kwargs: Any) -> None:

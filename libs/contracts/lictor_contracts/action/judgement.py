@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -95,12 +96,28 @@ def one_person(one: str, other: str) -> bool:
 
     Case, spaces, Unicode forms and characters that nobody sees tell nobody apart.
     """
-    return _person(one) == _person(other)
+    return person_key(one) == person_key(other)
 
 
 def is_somebody(name: str) -> bool:
     """Whether a name shows anything at all."""
-    return bool(_person(name))
+    return bool(person_key(name))
+
+
+def person_key(name: object) -> str:
+    """The same text for all names of one person, and for nobody else's; empty for a name that shows nothing."""
+    return _folded(name) if isinstance(name, str) else ""
+
+
+# A gate compares each approver with whoever asks, for every question about a call that waits.
+@lru_cache(maxsize=4096)
+def _folded(name: str) -> str:
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    seen = (each for each in folded if unicodedata.category(each)[0] != "C")
+    # Once more: folding and leaving out can bring together what belongs together.
+    shown = unicodedata.normalize("NFKC", _INVISIBLE.sub("", "".join(seen)))
+    # Spaces tell nobody apart, however many and wherever they stand.
+    return "".join(shown.split())
 
 
 def judge_action(
@@ -178,7 +195,7 @@ def _a_person_may_answer(envelope: Envelope) -> bool:
 
 def _question(requested_by: str, now_us: int, signals: Signals) -> Iterator[ActionReason]:
     """What is wrong with the question itself."""
-    if not _person(requested_by):
+    if not person_key(requested_by):
         yield _refuse(
             "requester_unknown",
             "requestedBy",
@@ -278,7 +295,7 @@ def _authorization(
             f"wait until {named} approves this contract",
         )
     needed = APPROVERS_OF_THE_LARGEST if two else 1
-    people = len({_person(each.approver) for each in counted})
+    people = len({person_key(each.approver) for each in counted})
     if people < needed:
         who = "two people" if two else "a person"
         yield _wait(
@@ -296,10 +313,10 @@ def _counted(
     counted: list[Approval] = []
     ignored: list[tuple[Approval, str]] = []
     for each in approvals:
-        person = _person(each.approver)
+        person = person_key(each.approver)
         if not person:
             ignored.append((each, "names nobody"))
-        elif person == _person(requested_by):
+        elif person == person_key(requested_by):
             ignored.append((each, "is the requester's own"))
         elif each.action_hash != name:
             ignored.append((each, "is of another contract"))
@@ -310,17 +327,6 @@ def _counted(
         else:
             counted.append(each)
     return tuple(counted), tuple(ignored)
-
-
-def _person(name: object) -> str:
-    if not isinstance(name, str):
-        return ""
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    seen = (each for each in folded if unicodedata.category(each)[0] != "C")
-    # Once more: folding and leaving out can bring together what belongs together.
-    shown = unicodedata.normalize("NFKC", _INVISIBLE.sub("", "".join(seen)))
-    # Spaces tell nobody apart, however many and wherever they stand.
-    return "".join(shown.split())
 
 
 def _violated(envelope: Envelope, violation: BoundViolation) -> ActionReason:

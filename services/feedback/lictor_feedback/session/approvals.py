@@ -10,6 +10,7 @@ the stream can keep a call from being made, and can't let one be made.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +19,16 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from lictor_approval.call_permission import CallStanding, standing_in_log
-from lictor_approval.errors import ApprovalError
+from lictor_approval.errors import ApprovalError, ConfigRefused
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.logs.entry_logs import approval_log
 from lictor_bus.service.settings import path_setting
+from lictor_feedback.session.read_pace import ReadPace
 from lictor_guard.session.asking import ReadApproval
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_seal import SealError, TrustStore
 
 log = logging.getLogger("lictor.feedback")
 
@@ -46,6 +49,7 @@ class TrustedApprovers:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._parsed: tuple[bytes, Approvers] | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "TrustedApprovers":
@@ -59,7 +63,17 @@ class TrustedApprovers:
 
     def now(self) -> Approvers | None:
         """The keys as they are now; None without a file. ApprovalError when it can't be read."""
-        return None if self._path is None else Approvers.load(self._path, None)
+        if self._path is None:
+            return None
+        try:
+            data = TrustStore.bytes_in(self._path)
+            # By the bytes, not by the file's time: a key that was revoked counts no more from then on.
+            parsed = self._parsed
+            if parsed is None or parsed[0] != data:
+                parsed = self._parsed = data, Approvers(TrustStore.of_file(self._path, data))
+        except SealError as error:
+            raise ConfigRefused(str(error), "correct the file of approvers' keys") from None
+        return parsed[1]
 
     @property
     def told(self) -> str:
@@ -78,15 +92,29 @@ class ApprovalReader:
         approvers: TrustedApprovers,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
         within_s: float = READ_WITHIN_S,
     ) -> None:
+        self._pace = ReadPace(monotonic_ns)
         self._client = client
         self._approvers = approvers
         self._now = now
         self._within_s = within_s
 
     async def read(self, request_id: str) -> ReadApproval:
-        """How a request stands; never approved where anything could not be read or verified."""
+        """How a request stands; never approved where anything could not be read or verified.
+
+        An agent may ask about a call that waits as fast as it can: more than its share of that is answered by what
+        was found a moment ago, which is never a yes.
+        """
+        remembered = self._pace.instead(request_id)
+        if remembered is not None:
+            return remembered
+        found = await self._read(request_id)
+        self._pace.found(request_id, found)
+        return found
+
+    async def _read(self, request_id: str) -> ReadApproval:
         try:
             approvers = await asyncio.to_thread(self._approvers.now)
         except ApprovalError as error:

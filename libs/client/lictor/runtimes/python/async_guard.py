@@ -31,13 +31,16 @@ from lictor.runtimes.guarded_session import (
 )
 from lictor.runtimes.nats_driver import drive
 from lictor.runtimes.python.function_tools import (
+    Changed,
     Denied,
     Tool,
     Work,
     active,
+    changed,
     denial,
     finished,
     is_async,
+    not_allowed,
     plain,
 )
 from lictor.runtimes.wait_time import Wait, patience
@@ -154,7 +157,7 @@ class Guard:
         wait: Wait = None,
     ) -> Any:
         """The same for work that needs no arguments; plain functions run in a thread."""
-        return await self._make(tool, Work(params, work), denied, call_id, patience(wait))
+        return await self._make(tool, Work.of_own(work, params), denied, call_id, patience(wait))
 
     async def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The same for a function with its arguments."""
@@ -181,9 +184,13 @@ class Guard:
             verdict = await self._check(tool, work.params, call_id, patience)
         if not verdict.allowed:
             return denial(tool, verdict, denied)
-        call = MadeCall.now(call_id, tool, plain(work.params))
+        call = MadeCall.now(call_id, tool, work.params)
         try:
-            value = finished(tool, await _run(work.run))
+            value = finished(tool, await _run(work))
+        except Changed:
+            verdict = changed(tool)
+            await self._ended(call, "denied", not_allowed(tool, verdict))
+            return denial(tool, verdict, denied)
         except Exception as error:
             await self._ended(call, "crashed", error)
             raise
@@ -371,6 +378,6 @@ class Guard:
         return await drive(operation, self._client)
 
 
-async def _run(work: Callable[[], Any]) -> Any:
-    made = work() if is_async(work) else await asyncio.to_thread(work)
+async def _run(work: Work) -> Any:
+    made = work.begin() if is_async(work.run) else await asyncio.to_thread(work.begin)
     return await made if inspect.isawaitable(made) else made

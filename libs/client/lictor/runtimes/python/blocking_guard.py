@@ -33,13 +33,16 @@ from lictor.runtimes.guarded_session import (
     tell,
 )
 from lictor.runtimes.python.function_tools import (
+    Changed,
     Denied,
     Tool,
     Work,
     active,
+    changed,
     denial,
     finished,
     is_async,
+    not_allowed,
     plain,
 )
 from lictor.runtimes.wait_time import Wait, patience
@@ -163,7 +166,7 @@ class SyncGuard:
         wait: Wait = None,
     ) -> Any:
         """The same for work that needs no arguments."""
-        return self._make(tool, Work(params, work), denied, call_id, patience(wait))
+        return self._make(tool, Work.of_own(work, params), denied, call_id, patience(wait))
 
     def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The same for a function with its arguments."""
@@ -190,9 +193,13 @@ class SyncGuard:
             verdict = self._check(tool, work.params, call_id, patience)
         if not verdict.allowed:
             return denial(tool, verdict, denied)
-        call = MadeCall.now(call_id, tool, plain(work.params))
+        call = MadeCall.now(call_id, tool, work.params)
         try:
-            value = finished(tool, work.run())
+            value = finished(tool, work.begin())
+        except Changed:
+            verdict = changed(tool)
+            self._ended(call, "denied", not_allowed(tool, verdict))
+            return denial(tool, verdict, denied)
         except Exception as error:
             self._ended(call, "crashed", error)
             raise

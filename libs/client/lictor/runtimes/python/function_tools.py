@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from lictor.errors import ToolAsked, ToolDenied
+from lictor.fast import jsontext
 from lictor.fast.answer_reader import deny
 from lictor.fast.call_wait import Patience
 from lictor.fast.verdicts import MALFORMED_QUESTION, ToolVerdict
@@ -38,12 +39,17 @@ Denied = Literal["raise", "tell"]
 """What a denied call does: raise ToolDenied, or return the text for the agent as its result."""
 
 NO_GUARD = "lictor.client.no-guard"
+CHANGED = "lictor.client.arguments-changed"
 active: "ContextVar[Guard | SyncGuard | None]" = ContextVar("lictor_guard", default=None)
 """The guard whose `with` block runs here."""
 
 
 class Unclear(Exception):
     """Two arguments of a call go by the name in the message."""
+
+
+class Changed(Exception):
+    """The arguments of a call are not those any more that were asked about; it was not made."""
 
 
 def bound(
@@ -94,12 +100,34 @@ def not_allowed(tool: str, verdict: ToolVerdict) -> ToolDenied:
     return ToolDenied(tool, verdict)
 
 
+def as_judged(judged: object, now: object) -> bool:
+    """Whether what would run now is written exactly as what was asked about; not, where that can't be told."""
+    try:
+        return jsontext.write(judged) == jsontext.write(now)
+    except (TypeError, ValueError, RuntimeError):
+        # Others may be changing it at this very moment.
+        return False
+
+
+def changed(tool: str) -> ToolVerdict:
+    """Why a call is not made whose arguments were changed while it was judged."""
+    return deny(
+        CHANGED,
+        f"{tool} was not called: its arguments were changed while it was asked about",
+        "call it again with the arguments that it is to have, and leave them alone until it returns",
+    )
+
+
 @dataclass(frozen=True)
 class Work:
     """A call that a guard is to make: what it is asked about with, and what it does."""
 
     params: Mapping[str, Any]
+    """As they were when the call was made: nobody else can change them."""
     run: Callable[[], Any]
+    now: Callable[[], object]
+    """The parameters that it would run with at this moment: the caller still has the arguments, and may change them
+    while people decide."""
     with_params: "Callable[[Mapping[str, Any]], Work | None] | None" = None
     """The same with other parameters; None where that can't be."""
 
@@ -112,9 +140,26 @@ class Work:
                 inspect.signature(function).bind(**other)
             except (TypeError, ValueError):
                 return None
-            return cls(other, functools.partial(function, **other))
+            return cls.of_call(function, other)
 
-        return cls(params, functools.partial(function, **params), with_params)
+        given = dict(params)
+        run = functools.partial(function, **given)
+        return cls(plain(given), run, functools.partial(plain, given), with_params)
+
+    @classmethod
+    def of_own(cls, work: Callable[[], Any], params: Mapping[str, Any]) -> "Work":
+        """`work()`, which has its arguments already: where it keeps them is its own business."""
+        return cls(plain(params), work, functools.partial(plain, params))
+
+    def begin(self) -> Any:
+        """Do it, or Changed: between the look at its arguments and the work nothing else is done."""
+        try:
+            now = self.now()
+        except Exception as error:
+            raise Changed from error
+        if not as_judged(self.params, now):
+            raise Changed
+        return self.run()
 
     def as_edited(self, verdict: ToolVerdict) -> "Work | None":
         """The call that a person approved instead; None where there is none, or this can't become it."""
@@ -198,7 +243,8 @@ class Tool:
         if isinstance(params, ToolVerdict):
             return params
         run = functools.partial(self.function, *args, **kwargs)
-        return Work(params, run, functools.partial(self._edited, args, kwargs))
+        now = functools.partial(self.params, args, kwargs)
+        return Work(params, run, now, functools.partial(self._edited, args, kwargs))
 
     def _edited(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: Mapping[str, Any]
@@ -221,7 +267,7 @@ class Tool:
         if isinstance(params, ToolVerdict) or not _same(params, wanted):
             return None
         run = functools.partial(self.function, *arguments.args, **arguments.kwargs)
-        return Work(params, run)
+        return Work(params, run, lambda: self.params(arguments.args, arguments.kwargs))
 
     def params(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
