@@ -14,8 +14,9 @@ from lictor_cli.output.terminal import (
     say_json,
     say_table,
 )
-from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at, shown_value
+from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at
 from lictor_schema.approvals.run import AnyRunEntry, RunTakenOver
+from lictor_schema.approvals.plain_values import shown
 from lictor_schema.proofs.inputs import shown_inputs
 
 HELP = """\
@@ -60,7 +61,7 @@ async def run(options: Namespace) -> int:
     finished = ended(entries)
     if finished is not None and finished.result is not None and finished.result.kept:
         say()
-        say(f"returned   {shown_value(finished.result.value)}")
+        say(f"returned   {shown(finished.result.value)}")
     if finished is not None and finished.output:
         say()
         say("printed:")
