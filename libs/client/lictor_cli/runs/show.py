@@ -15,8 +15,8 @@ from lictor_cli.output.terminal import (
     say_table,
 )
 from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at
-from lictor_schema.approvals.run import AnyRunEntry, RunTakenOver
 from lictor_schema.approvals.plain_values import shown
+from lictor_schema.approvals.run import AnyRunEntry, RunTakenOver
 from lictor_schema.proofs.inputs import shown_inputs
 
 HELP = """\
