@@ -11,7 +11,7 @@ from lictor.history.everyones_history import EveryonesHistory
 from lictor.history.stream_contents import streams_at
 from lictor.run_results import NotRun, RunReport, journal_of, report_of
 from lictor_cli.main import FAILED, OK, WAITING
-from lictor_cli.output.terminal import printable, say, say_json, warn
+from lictor_cli.output.terminal import printable, say, say_json, spelled_out, warn
 from lictor_cli.prove.proof_output import FileReport
 from lictor_cli.runs.sources import ended
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
@@ -138,7 +138,7 @@ def _lines(
     elif run.ok:
         finished = ended(entries)
         result = None if finished is None else finished.result
-        yield f"    returned {shown(None if result is None else result.value)}"
+        yield f"    returned {spelled_out(shown(None if result is None else result.value))}"
     if run.left:
         yield f"    look at calls {', '.join(map(str, run.left))}"
     yield f"    each call: `lictor runs show {run.request_id}`"
