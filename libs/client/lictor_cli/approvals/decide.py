@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from lictor.desk_orders import ask_desk
 from lictor.errors import LictorError
@@ -26,6 +26,7 @@ from lictor_cli.desk_order import (
     told,
     yes_option,
 )
+from lictor_cli.json_input import json_object, object_in
 from lictor_cli.main import FAILED
 from lictor_cli.output.terminal import (
     common_arguments,
@@ -47,7 +48,6 @@ from lictor_schema.approvals.approval import (
 )
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
@@ -153,20 +153,9 @@ def _edit_terms(options: Namespace) -> Terms:
 
 def params_given(text: str) -> dict[str, Any]:
     """The parameters in an argument: an object, or the path of a file that holds one."""
-    where = "--params"
-    if not text.lstrip().startswith("{"):
-        where = text
-        try:
-            text = Path(text).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise LictorError(f"{where} can't be read: {error}.") from None
-    try:
-        found: object = parse_json(text)
-    except CanonicalError as error:
-        raise LictorError(f"{where}: {error}.") from None
-    if not isinstance(found, dict):
-        raise LictorError(f"{where} holds no JSON object.")
-    return cast(dict[str, Any], found)
+    if text.lstrip().startswith(("{", "[")):
+        return object_in(text, "--params")
+    return json_object(Path(text))
 
 
 def _delegate_arguments(parser: ArgumentParser) -> None:

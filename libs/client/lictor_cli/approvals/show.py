@@ -16,8 +16,15 @@ from lictor_cli.approvals.sources import (
     requests_at,
 )
 from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
+from lictor_cli.output.terminal import (
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    spelled_out,
+)
+from lictor_schema.approvals.approval import ApprovalBinding, ApprovalEntry, ApprovalRequest
 from lictor_schema.proofs.inputs import shown_inputs
 from lictor_schema.proofs.proof import GuaranteeResult
 
@@ -50,7 +57,7 @@ async def run(options: Namespace) -> int:
     if program is not None:
         say()
         for line in program.splitlines():
-            say(_harmless(line))
+            say(spelled_out(line))
     return OK
 
 
@@ -70,7 +77,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     yield from _fields(
         ("request", request.request_id),
         ("state", life.state.value + until),
-        ("agent", f"{binding.agent_id} in task {binding.task_id}"),
+        ("agent", _who(binding)),
         ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
         ("verdict", _verdict(request)),
     )
@@ -79,7 +86,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     if request.summary is None:
         yield "What it may do: the prover told no summary; read the program."
     else:
-        yield from map(_harmless, request.summary.splitlines())
+        yield from map(spelled_out, request.summary.splitlines())
     yield ""
     yield from _left_unsaid(request)
     yield "Proved:"
@@ -102,6 +109,12 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
         yield f"{entry.state.value:<9}  {entry.at} by {printable(entry.by + why)}"
 
 
+def _who(binding: ApprovalBinding) -> str:
+    """The agent and the task are what the submission says of itself; the runtime is whose account handed it in."""
+    of = "" if binding.runtime is None else f" of runtime {binding.runtime}"
+    return f"{binding.agent_id} in task {binding.task_id}{of}"
+
+
 def _values(request: ApprovalRequest) -> Iterable[str]:
     """The values that it runs with, whole: blanks count, and what can't be seen is spelled out."""
     values = shown_inputs(request.binding.inputs)
@@ -110,7 +123,7 @@ def _values(request: ApprovalRequest) -> Iterable[str]:
     yield ""
     yield "It runs with these values, and no others:"
     for each in values:
-        yield f"  {_harmless(each)}"
+        yield f"  {spelled_out(each)}"
 
 
 def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:
@@ -152,8 +165,3 @@ def _certificate(request: ApprovalRequest) -> str:
 def _fields(*pairs: tuple[str, str]) -> Iterable[str]:
     for name, value in pairs:
         yield f"{name:<9}  {printable(value)}"
-
-
-def _harmless(line: str) -> str:
-    """A line with its layout, and nothing that could steer a terminal."""
-    return "".join(char if char.isprintable() else " " for char in line)

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,15 @@ from lictor.errors import LictorError
 
 # Fewer characters than this beside something else are hard to read.
 _READABLE = 32
+# Printable to Python, and shown as nothing or as a blank: fillers, the blank of Braille, selectors of variants.
+_UNSEEN = frozenset(
+    (
+        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164),
+        *(0xFFA0, 0x1D159),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
 
 
 def common_arguments(parser: ArgumentParser, *, connects: bool = True) -> None:
@@ -70,10 +79,22 @@ def say_stored(model: "Model") -> None:
 
 def harmless_json(text: str) -> str:
     """The same JSON with all that could steer a terminal escaped: JSON itself asks that only of C0 controls."""
-    if text.isprintable():
-        return text
     # Outside of strings there is nothing but ASCII; what is no character of the first plane is a pair.
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    return spelled_out(text)
+
+
+def spelled_out(text: str, limit: int | None = None) -> str:
+    """One line in which every character is seen: what would steer a terminal, or show nothing, is escaped.
+
+    For values and texts that somebody decides about: two of them that differ never look the same for a blank.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(char if _is_seen(char) else json.dumps(char)[1:-1] for char in text)
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _is_seen(char: str) -> bool:
+    return char.isprintable() and ord(char) not in _UNSEEN
 
 
 def printable(text: str, limit: int | None = None) -> str:
@@ -110,9 +131,12 @@ def _from(here: Path, path: Path) -> str | None:
     return f"./{relative}" if relative.startswith("-") else relative
 
 
-def say_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: rich at a terminal, else columns with two spaces between them."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+def say_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, exact: Collection[str] = ()
+) -> None:
+    """A table: rich at a terminal, else columns with two spaces between them; those named `exact` keep each blank."""
+    shown = [spelled_out if title in exact else printable for title in titles]
+    cells = [[show(cell) for show, cell in zip(shown, row, strict=True)] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     if at_terminal():
         _say_fitted(titles, cells, widths)

@@ -149,6 +149,14 @@ async def test_a_rule_that_lifts_the_rehearsal_is_warned_of(cli, tmp_path: Path)
     told = await cli("approvals", "policy", "lint", policy)
     assert told.returncode == 0, told.stderr
     assert "rule lax allows what was never compared with Python" in told.stderr
+    policy.write_text(
+        "format: lictor-approval-policy/v1\n"
+        "rules:\n"
+        "  - {name: mixed, decision: reject, reason: r, when: {inputs: {rate: {one_of: [1, 2.5]}}}}\n"
+    )
+    told = await cli("approvals", "policy", "lint", policy)
+    assert told.returncode == 0, told.stderr
+    assert "rule mixed names values of several types in one_of of rate" in told.stderr
 
 
 async def test_a_request_that_is_not_there_and_a_service_that_does_not_answer(
