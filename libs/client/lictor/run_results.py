@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from lictor.approvals import about_request
 from lictor.errors import LictorError, NotInTime
 from lictor.history.stored_history import StoredHistory
 from lictor_approval.request_binding import why_not_journal_of
@@ -35,7 +36,6 @@ from lictor_schema.approvals.run import (
     UndoStarted,
     parse_run_entry,
 )
-from lictor_schema.gates.history import HistoryFilter
 
 RUN_TIMEOUT_S = 600.0
 CallStage = Literal[
@@ -107,7 +107,7 @@ async def journal_of(
     """The journal of the run by a request, once it has ended; `on_change` is told how far the request is."""
     request: AnyApprovalRequest | None = None
     latest: ApprovalEntry | None = None
-    only = HistoryFilter(id=request_id)
+    only = about_request(request_id)
     stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
     async with aclosing(stored):
         try:
