@@ -70,7 +70,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     yield from _fields(
         ("request", request.request_id),
         ("state", life.state.value + until),
-        ("agent", f"{binding.agent_id} in task {binding.task_id}"),
+        ("agent", f"{binding.agent_id} in task {binding.task_id} of {_runtime(binding.runtime)}"),
         ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
         ("verdict", _verdict(request)),
     )
@@ -131,6 +131,11 @@ def _guarantee(each: GuaranteeResult) -> str:
     required = " (required by the layer)" if each.required else ""
     said = f": {each.description}" if each.description else ""
     return printable(f"{each.name}{strength}{required}{said}")
+
+
+def _runtime(name: str | None) -> str:
+    """What the broker vouches for; agent and task are what a submission says of itself."""
+    return "a runtime that is not named (stored before 0.2)" if name is None else f"runtime {name}"
 
 
 def _verdict(request: ApprovalRequest) -> str:

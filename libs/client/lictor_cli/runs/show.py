@@ -44,6 +44,7 @@ async def run(options: Namespace) -> int:
             {
                 "run_id": entries[0].run_id,
                 "task_id": entries[0].task_id,
+                "runtime": entries[0].runtime,
                 "entries": [json.loads(entry.to_json()) for entry in entries],
             }
         )
@@ -72,6 +73,7 @@ async def run(options: Namespace) -> int:
 def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
     yield "run", entries[0].run_id
     yield "task", entries[0].task_id
+    yield "runtime", entries[0].runtime or "not named (stored before 0.2)"
     started, finished = begun(entries), ended(entries)
     if started is not None:
         yield "approved by", started.approved_by
