@@ -442,7 +442,8 @@ class Governor:
     ) -> ApprovalEntry:
         """Wait until people are no longer waited for about a tool call; then ask the tool gate again.
 
-        Raises NotInTime when nobody decided. Whether the call may be made is for the gate to say.
+        Raises NotInTime when nobody decided, LictorError for the request of a program. The entry tells where the
+        request stands now; whether the call may be made is for the gate to say.
         """
         return await call_decision_of(self._history, request_id, timeout_s)
 

@@ -73,6 +73,7 @@ def told(options: Namespace, everything: list[RequestLife], deciders: Deciders) 
                 "decides",
                 "verdict",
                 "coverage",
+                "runtime",
                 "agent",
                 "about",
             ),
@@ -130,6 +131,7 @@ def _row(life: RequestLife, deciders: Deciders) -> tuple[str, ...]:
         decides if life.state.is_undecided else "-",
         verdict,
         badge,
+        request.binding.runtime or "-",
         request.binding.agent_id,
         about,
     )

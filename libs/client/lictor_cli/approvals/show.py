@@ -111,8 +111,13 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
 
 def _who(binding: ApprovalBinding) -> str:
     """The agent and the task are what the submission says of itself; the runtime is whose account handed it in."""
-    of = "" if binding.runtime is None else f" of runtime {binding.runtime}"
-    return f"{binding.agent_id} in task {binding.task_id}{of}"
+    runtime = binding.runtime
+    of = (
+        "a runtime that is not named (stored before 0.2)"
+        if runtime is None
+        else f"runtime {runtime}"
+    )
+    return f"{binding.agent_id} in task {binding.task_id} of {of}"
 
 
 def _values(request: ApprovalRequest) -> Iterable[str]:

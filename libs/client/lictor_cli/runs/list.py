@@ -33,6 +33,7 @@ async def run(options: Namespace) -> int:
                 {
                     "run_id": entries[0].run_id,
                     "task_id": entries[0].task_id,
+                    "runtime": entries[0].runtime,
                     "begun": None if started is None else json.loads(started.to_json()),
                     "ended": None if finished is None else json.loads(finished.to_json()),
                 }

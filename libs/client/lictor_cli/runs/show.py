@@ -45,6 +45,7 @@ async def run(options: Namespace) -> int:
             {
                 "run_id": entries[0].run_id,
                 "task_id": entries[0].task_id,
+                "runtime": entries[0].runtime,
                 "entries": [json.loads(entry.to_json()) for entry in entries],
             }
         )

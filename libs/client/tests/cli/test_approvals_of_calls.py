@@ -9,17 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_samples import ALICE, BOB
-from call_samples import CAROL, EVERYBODY, GROUPS, ask, call_request, handed_in
+from approval_samples import ALICE, BOB, LIMITS
+from call_samples import (
+    CAROL,
+    EVERYBODY,
+    GROUPS,
+    PEOPLE,
+    ask,
+    call_request,
+    handed_in,
+    open_call,
+    said,
+)
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from stored_requests import store, stored_request
 
 from lictor.approvals import call_decision_of
-from lictor.errors import NotInTime
+from lictor.errors import LictorError, NotInTime
 from lictor.history.everyones_history import EveryonesHistory
-from lictor_approval.decision_validity import requested, withdrawn
-from lictor_approval.request_life import folded
+from lictor.run_results import result_of
+from lictor_approval.decision_validity import decided, requested, withdrawn
+from lictor_approval.request_life import after, folded
 from lictor_approval.signed_decisions import claimed
 from lictor_bus.names import streams, subjects
 from lictor_schema.approvals.approval import (
@@ -213,6 +224,28 @@ async def test_the_sdk_waits_until_people_have_decided_and_no_longer(broker: Cli
     await store(broker, withdrawn(life, ApprovalState.CANCELLED, datetime.now(UTC), "not needed"))
     found = await call_decision_of(history, request.request_id, 10)
     assert (found.state, found.reason) == (ApprovalState.CANCELLED, "not needed")
+
+
+async def test_the_sdk_tells_where_a_decided_call_stands_now(broker: Client) -> None:
+    await streams.declare(broker, streams.APPROVALS)
+    life, now = open_call(at=datetime.now(UTC)), datetime.now(UTC)
+    approval = decided(life, said(life.call, at=now), PEOPLE, now, LIMITS)
+    expired = withdrawn(after(life, approval), ApprovalState.EXPIRED, now, "nobody used it")
+    for entry in (requested(life.call), approval, expired):
+        await store(broker, entry)
+    found = await call_decision_of(EveryonesHistory(broker), life.call.request_id, 10)
+    assert (approval.state, found.state) == (ApprovalState.APPROVED, ApprovalState.EXPIRED)
+
+
+async def test_the_sdk_waits_for_no_decision_on_what_is_no_call(broker: Client) -> None:
+    program, history = await stored_request(broker), EveryonesHistory(broker)
+    with pytest.raises(LictorError, match="is about a program, not a tool call"):
+        await call_decision_of(history, program.request_id, 10)
+    for wait in (call_decision_of, result_of):
+        with pytest.raises(LictorError, match="is not the id of a request"):
+            await wait(history, "", 10)
+    with pytest.raises(NotInTime, match="request nope is not known here"):
+        await call_decision_of(history, "nope", 0.3)
 
 
 async def test_a_call_is_no_run_and_its_command_says_where_to_look(
