@@ -24,11 +24,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_approval.call_decisions import MAX_DECISIONS
+from lictor_approval.call_permission import standing
 from lictor_approval.decision_validity import decided, permission, requested, withdrawn
 from lictor_approval.errors import ConfigRefused, StepRefused
 from lictor_approval.quorum import progress, seats_of
 from lictor_approval.request_counts import counts
-from lictor_approval.request_life import folded
+from lictor_approval.request_life import after, folded
 from lictor_approval.signed_decisions import Approvers, sign_decision
 from lictor_schema.approvals.approval import ApprovalState, PolicyGround
 from lictor_schema.core.base_model import utc_millis
@@ -166,8 +167,57 @@ def test_an_edit_needs_as_many_people_who_say_the_same() -> None:
     assert life.state is ApprovalState.ENDORSED
     life = handed_in(life, said(life.call, params={**less, "amount": 4.0}))
     assert life.state is ApprovalState.APPROVED
-    with pytest.raises(StepRefused, match="those that it was asked about with"):
-        handed_in(open_call(), said(open_call().call, params=PARAMS))
+
+
+def test_an_approval_without_parameters_counts_for_neither_once_somebody_has_changed_them() -> None:
+    life = open_call(ask(needed=2))
+    request, less = life.call, {**PARAMS, "amount": 1}
+    life = handed_in(life, said(request, params=less))
+    for key in (BOB, CAROL, ALICE):
+        with pytest.raises(StepRefused, match="wants it with other parameters"):
+            handed_in(life, said(request, key))
+    assert handed_in(life, said(request, BOB, params=less)).state is ApprovalState.APPROVED
+    # The agent's own, where they are named; a parameter is not another by how its number is spelled.
+    as_asked = said(request, BOB, params={**PARAMS, "amount": 5.0})
+    life = handed_in(life, as_asked)
+    assert life.state is ApprovalState.ENDORSED
+    life = handed_in(life, said(request, CAROL, params=PARAMS))
+    assert life.state is ApprovalState.APPROVED
+    assert standing(life, PEOPLE, SOON).params is None
+
+
+def test_whoever_changed_the_parameters_takes_that_back_by_naming_those_asked_about() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    life = handed_in(life, said(request, params={**PARAMS, "amount": 1}))
+    life = handed_in(life, said(request, params=PARAMS))
+    with pytest.raises(StepRefused, match="counts once"):
+        handed_in(life, said(request))
+    life = handed_in(life, said(request, BOB))
+    assert (life.state, standing(life, PEOPLE, SOON).standing) == ("approved", "approved")
+
+
+def test_an_approval_from_before_somebody_changed_the_parameters_means_those_asked_about() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    life = handed_in(life, said(request), said(request, BOB, params={**PARAMS, "amount": 1}))
+    assert life.state is ApprovalState.ENDORSED
+    life = handed_in(life, said(request, CAROL, params=PARAMS))
+    assert (life.state, standing(life, PEOPLE, SOON).params) == (ApprovalState.APPROVED, None)
+
+
+def test_the_gate_counts_no_approval_that_does_not_say_which_parameters_it_means() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    entry = decided(life, said(request, params={**PARAMS, "amount": 1}), PEOPLE, SOON, LIMITS)
+    life = after(life, entry)
+    # As a service wrote it that took them.
+    for key, state in ((BOB, ApprovalState.ENDORSED), (CAROL, ApprovalState.APPROVED)):
+        forged = {"state": state, "by": key.name, "signed": said(request, key)}
+        life = after(life, entry.model_copy(update=forged))
+    found = standing(life, PEOPLE, SOON)
+    assert found.standing == "broken"
+    assert "does not say which" in found.why
 
 
 def test_times_are_kept() -> None:

@@ -14,7 +14,7 @@ from lictor.errors import LictorError
 from lictor_approval.call_decisions import counted
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.quorum import AskProgress, progress, seats_of
-from lictor_approval.request_life import RequestLife, agreed
+from lictor_approval.request_life import RequestLife
 from lictor_approval.signed_decisions import Approvers
 from lictor_schema.sessions.session_questions import CallAsk
 
@@ -81,7 +81,7 @@ class Deciders:
     def _looked_up(self, life: RequestLife) -> tuple[AskShown, ...]:
         request, approvers = life.call, self.approvers
         if approvers is None:
-            by = tuple(each.decision.by for each in agreed(life.decisions))
+            by = tuple(each.decision.by for each in life.agreed)
             return tuple(
                 AskShown(ask, by, max(0, ask.needed - len(by)), None) for ask in request.asks
             )
