@@ -153,7 +153,10 @@ def _edit_arguments(parser: ArgumentParser) -> None:
 
 def _edit_terms(options: Namespace) -> Terms:
     params = params_given(options.params)
-    shown = _with_params("Approved with these parameters instead:", params)
+    shown = (
+        *_with_params("Approved with these parameters instead:", params),
+        "Files that only these name are not shown above: nothing says what is in them.",
+    )
     return Terms("approve", "edit", options.good_for, True, {"params": params}, shown)
 
 
