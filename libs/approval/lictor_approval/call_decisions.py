@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lictor_approval.errors import StepRefused
-from lictor_approval.quorum import AskProgress, is_agent, progress, seats_of
+from lictor_approval.quorum import AskProgress, asking_side, progress, seats_of
 from lictor_approval.request_life import (
     ClaimedDecision,
     RequestLife,
@@ -45,9 +45,9 @@ class Counted:
     ) -> tuple[AskProgress, ...]:
         """How far the people are whom each policy asks, about the parameters that were approved last."""
         approved = [each.decision.by for each in agreed(request, self.decisions)]
-        agent, delegations = request.binding.agent_id, self.delegations
+        delegations = self.delegations
         return tuple(
-            progress(ask, seats_of(ask, approvers, agent, delegations), approved)
+            progress(ask, seats_of(ask, approvers, request.binding, delegations), approved)
             for ask in request.asks
         )
 
@@ -74,9 +74,10 @@ def opened_call_decision(
     trusted = approvers.people.by_id(opened.key.key_id)
     # What was opened was signed by one of these.
     assert trusted is not None
-    if is_agent(trusted, request.binding.agent_id):
+    side = asking_side(trusted, request.binding)
+    if side is not None:
         raise StepRefused(
-            f"{decision.by!r} is the agent that wants to call", "have somebody else decide"
+            f"{decision.by!r} is {side} that wants to call", "have somebody else decide"
         )
     said = moment(decision.decided_at)
     problem = trusted.problem_at(said)
@@ -252,19 +253,20 @@ def _check_delegation(
     request: CallApprovalRequest,
     approvers: Approvers,
 ) -> None:
-    taker, agent = approvers.person(to), request.binding.agent_id
+    taker = approvers.person(to)
     if taker is None:
         raise StepRefused(
             f"{to!r} is no approver", "name one who has a key in the file of approvers"
         )
-    if is_agent(taker, agent):
-        raise StepRefused(f"{to!r} is the agent that wants to call", "name somebody else")
+    side = asking_side(taker, request.binding)
+    if side is not None:
+        raise StepRefused(f"{to!r} is {side} that wants to call", "name somebody else")
     name = taker.key.name
     after = (*before.delegations, (decision.by, name))
     gained = [
         each
         for each in mine
-        if set(seats_of(each.ask, approvers, agent, after).get(name, ()))
+        if set(seats_of(each.ask, approvers, request.binding, after).get(name, ()))
         - set(each.may_fill.get(name, ()))
     ]
     if all(name in each.may_fill for each in mine):

@@ -81,6 +81,29 @@ def test_the_agent_decides_nothing_about_its_own_call(what: str) -> None:
             handed_in(life, said(life.call, AGENT, what, **to))
 
 
+@pytest.mark.parametrize("what", ["approve", "reject", "delegate"])
+def test_the_runtime_decides_nothing_about_the_calls_of_its_agents(what: str) -> None:
+    runtime = SigningKey.from_seed("python", b"r" * 32)
+    people = trusting((ALICE, runtime))
+    for name in ("python", "Python ", runtime.key_id):
+        life = open_call(runtime=name)
+        to = {"delegate": ALICE.name} if what == "delegate" else {}
+        with pytest.raises(StepRefused, match="the runtime of the agent that wants to call"):
+            handed_in(life, said(life.call, runtime, what, **to), approvers=people)
+
+
+def test_the_runtime_has_no_seat_and_is_named_by_nobody() -> None:
+    runtime = SigningKey.from_seed("python", b"r" * 32)
+    people = trusting((ALICE, runtime))
+    life = open_call()
+    assert set(seats_of(ask(), people, life.call.binding)) == {ALICE.name}
+    named = seats_of(ask(), people, life.call.binding, [(ALICE.name, runtime.name)])
+    assert set(named) == {ALICE.name}
+    note = said(life.call, ALICE, "delegate", delegate=runtime.name)
+    with pytest.raises(StepRefused, match="the runtime of the agent"):
+        handed_in(life, note, approvers=people)
+
+
 def test_whoever_may_decide_names_another_who_may_too_and_their_seat_counts_once() -> None:
     life = open_call(TWO_OF_FINANCE)
     life = handed_in(life, said(life.call, ALICE, "delegate", delegate=DAVE.name))
@@ -349,7 +372,9 @@ def test_no_more_seats_are_filled_than_there_are_or_than_people_have_approved(
     names = [key.name for key in (ALICE, BOB, CAROL, DAVE, AGENT)]
     found = progress(
         one := ask(approvers=("finance",), needed=2),
-        seats_of(one, PEOPLE, "agent-7", [(names[a], names[b]) for a, b in delegations]),
+        seats_of(
+            one, PEOPLE, call_request().binding, [(names[a], names[b]) for a, b in delegations]
+        ),
         [names[each] for each in approvals],
     )
     assert found.filled <= min(2, len(set(approvals) - {4}))

@@ -51,8 +51,8 @@ class Deciders:
 
     approvers: Approvers | None
     now: datetime
-    _seen: dict[tuple[str, str], tuple[AskShown, ...]] = field(
-        default_factory=dict[tuple[str, str], tuple[AskShown, ...]]
+    _seen: dict[tuple[str, str, str], tuple[AskShown, ...]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[AskShown, ...]]
     )
 
     @classmethod
@@ -73,7 +73,7 @@ class Deciders:
         if life.decisions:
             return self._looked_up(life)
         binding = life.call.binding
-        key = (binding.asks_hash, binding.agent_id)
+        key = (binding.asks_hash, binding.agent_id, binding.runtime)
         if key not in self._seen:
             self._seen[key] = self._looked_up(life)
         return self._seen[key]
@@ -90,9 +90,8 @@ class Deciders:
                 request, approvers
             )
         else:
-            agent = request.binding.agent_id
             found = tuple(
-                progress(ask, seats_of(ask, approvers, agent), ()) for ask in request.asks
+                progress(ask, seats_of(ask, approvers, request.binding), ()) for ask in request.asks
             )
         return tuple(self._shown(each, approvers) for each in found)
 
