@@ -4,7 +4,7 @@ import json
 import uuid
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from lictor_approval.call_decisions import latest_use
 from lictor_approval.request_life import kind_of
 from lictor_approval.signed_decisions import sign_decision
 from lictor_cli.approvals.deciders import Deciders, approvers_option
+from lictor_cli.approvals.meant_params import meant, meant_arguments
 from lictor_cli.approvals.show import described
 from lictor_cli.approvals.sources import find_request, program_of, request_argument, requests_at
 from lictor_cli.desk_order import (
@@ -49,6 +50,7 @@ from lictor_schema.approvals.approval import (
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_schema.sessions.session_questions import Params
 from lictor_seal import SigningKey, TrustStore
 
 _PROGRAM_GOOD_FOR = timedelta(minutes=10)
@@ -111,12 +113,17 @@ def _approve_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="a call: let exactly the same call be made again in this session, where its policies allow that",
     )
+    meant_arguments(parser)
     _arguments(parser)
 
 
 def _approve_terms(options: Namespace) -> Terms:
+    names_params = options.as_edited or options.as_asked
+    if options.session and names_params:
+        raise LictorError("parameters that are named are approved once, not for the session.")
     scope = {"scope": "session"} if options.session else {}
-    return Terms("approve", "approve", options.good_for, options.session, scope)
+    only_calls = options.session or names_params
+    return Terms("approve", "approve", options.good_for, only_calls, scope)
 
 
 def _reject_arguments(parser: ArgumentParser) -> None:
@@ -146,9 +153,16 @@ def _edit_arguments(parser: ArgumentParser) -> None:
 
 def _edit_terms(options: Namespace) -> Terms:
     params = params_given(options.params)
-    lines = json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
-    shown = ("Approved with these parameters instead:", *(f"  {harmless_json(e)}" for e in lines))
+    shown = (
+        *_with_params("Approved with these parameters instead:", params),
+        "Files that only these name are not shown above: nothing says what is in them.",
+    )
     return Terms("approve", "edit", options.good_for, True, {"params": params}, shown)
+
+
+def _with_params(title: str, params: Params) -> tuple[str, ...]:
+    lines = json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
+    return title, *(f"  {harmless_json(each)}" for each in lines)
 
 
 def params_given(text: str) -> dict[str, Any]:
@@ -194,7 +208,14 @@ async def _decide(options: Namespace, terms: Terms) -> int:
             raise LictorError(
                 f"request {request.request_id} is about a program: it is approved as it is, once, or rejected."
             )
-        if not is_as_looked_at(options.hash, now, f"the request is about {now}"):
+        looked_at = options.hash
+        if terms.verb == "approve" and isinstance(request, CallApprovalRequest):
+            said = meant(life, options)
+            shown = _with_params("Approved with these parameters:", said["params"]) if said else ()
+            terms = replace(terms, said={**terms.said, **said}, shown=shown)
+            # There, it is the hash of the parameters.
+            looked_at = None if options.as_edited else options.hash
+        if not is_as_looked_at(looked_at, now, f"the request is about {now}"):
             return FAILED
         if terms.decision == "approve" and isinstance(request, ApprovalRequest):
             # What can't be shown can't be approved.

@@ -38,7 +38,7 @@ from lictor_schema.approvals.approval import (
     ApprovalOrder,
     ApprovalState,
 )
-from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.approvals.call_approval import CallApprovalRequest, params_hash
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.sessions.session_questions import Resource
 from lictor_seal import TrustStore
@@ -190,6 +190,49 @@ async def test_what_can_not_be_said_is_refused_before_anything_is_signed(
     )
     assert other.returncode == 1
     assert "look at it again" in other.stderr
+
+
+async def test_once_somebody_changed_the_parameters_an_approval_says_which_it_means(
+    cli, broker: Client, url: str, tmp_path: Path
+) -> None:
+    BOB.save(tmp_path / "bob.pem")
+    request = await waiting_call(broker)
+    less = {"to": "bob@example.org", "amount": 1}
+    life = folded([requested(request)])
+    assert life is not None
+    at = datetime.now(UTC)
+    edit = said(request, params=less, at=at)
+    await store(broker, decided(life, edit, PEOPLE, at, LIMITS))
+    signed: list[ApprovalDecision] = []
+
+    async def desk(message: Msg) -> None:
+        order = ApprovalOrder.from_json(message.data)
+        signed.append(claimed(order.signed))
+        now = datetime.now(UTC)
+        state = handed_in(life, edit, order.signed, now=now).state
+        done = DeskAnswer(
+            request_id=request.request_id, outcome="done", state=state.value, sequence=3
+        )
+        await message.respond(done.to_json())
+
+    await broker.subscribe(subjects.desk("approval"), cb=desk)
+    shown = await cli("approvals", "show", request.request_id, "--url", url)
+    changed = params_hash(less)
+    assert f"Parameters, as {ALICE.name} changed them ({changed}):" in shown.stdout
+    assert f"--as-edited --hash {changed}" in shown.stdout
+    assert "--key FILE --as-asked" in shown.stdout
+    signs = ("approvals", "approve", request.request_id, "--key", "bob.pem", "--by", BOB.name)
+    there = ("--yes", "--url", url)
+    for unclear in ((), ("--as-edited", "--hash", request.binding_hash), ("--session",)):
+        told = await cli(*signs, *unclear, *there)
+        assert told.returncode == 1, unclear
+        assert not signed
+    edited = await cli(*signs, "--as-edited", "--hash", changed, *there)
+    assert (edited.returncode, edited.stderr) == (0, "")
+    assert "is approved" in edited.stdout
+    asked = await cli(*signs, "--as-asked", "--hash", request.binding_hash, *there)
+    assert "is endorsed" in asked.stdout
+    assert [each.params for each in signed] == [less, request.params]
 
 
 @pytest.mark.usefixtures("url")

@@ -23,6 +23,7 @@ from lictor_guard.facts.session_facts import IDENTITY, CallSeen, Identity
 from lictor_guard.log.approval_fold import call_signature, micros
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.session.asking_limits import too_many
+from lictor_guard.session.call_files import are_as_shown
 from lictor_guard.session.call_requests import (
     MAX_ASKS,
     PolicyAsk,
@@ -281,6 +282,8 @@ def _approved(
     edited = read.params is not None
     covers = same_people if edited else _same_ask
     if not all(any(covers(each.ask, one) for one in found.asks) for each in asked.asks):
+        return _new(asked, request_id)
+    if edited and not are_as_shown(asked.call, found):
         return _new(asked, request_id)
     # What people may let pass for more than once is up to every policy that asked.
     reusable = read.reusable and not edited and all("session" in e.remember for e in found.asks)

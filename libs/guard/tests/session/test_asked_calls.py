@@ -9,6 +9,7 @@ from lictor_guard.session.asking import ReadApproval
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.session_log import CallAsked, CallDenied, CallReserved
+from lictor_schema.sessions.session_questions import Resource
 
 UNLESS = {**MONEY, "unless": [{"param": "amount", "allow": ["[0-9]{1,2}"]}]}
 WRITES = {"kind": "require-approval", "name": "writes", "tools": ["write"]}
@@ -23,6 +24,43 @@ def test_people_are_asked_once_about_a_call_however_often_it_comes() -> None:
     assert first.retry_after_ms
     assert play.kinds == ["session_begun", "call_asked"]
     assert play.tally.calls == 0
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        file("another"),
+        file("as shown").model_copy(update={"param": "from", "given": "./a.txt", "digest": None}),
+        file("as shown").model_copy(update={"key": "b.txt"}),
+        file("as shown").model_copy(update={"state": "missing", "digest": None}),
+    ],
+)
+def test_an_edit_is_about_the_files_that_the_person_saw(now: Resource) -> None:
+    play = AskedPlay(WRITES)
+    mine, theirs = {"path": "a.txt", "mode": "prod"}, {"path": "a.txt", "mode": "staging"}
+    play.check("write", params=mine, resources=(file("as shown"),))
+    play.approve(params=theirs)
+    play.check("write", params=mine, resources=(file("as shown"),))
+    assert play.check("write", params=theirs, resources=(now,)).decision != "allow"
+    assert play.requests[-1].resources == (now,)
+
+
+def test_an_edit_that_leaves_a_file_named_needs_somebody_to_have_looked_at_it_again() -> None:
+    play = AskedPlay(WRITES)
+    mine, theirs = {"path": "a.txt", "mode": "prod"}, {"path": "a.txt", "mode": "staging"}
+    play.check("write", params=mine, resources=(file("as shown"),))
+    play.approve(params=theirs)
+    play.check("write", params=mine, resources=(file("as shown"),))
+    assert play.check("write", params=theirs).decision != "allow"
+
+
+def test_an_edit_may_name_files_that_nobody_was_shown() -> None:
+    play = AskedPlay(WRITES)
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    play.approve(params={"path": "b.txt"})
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    other = file("other", "b.txt")
+    assert play.check("write", params={"path": "b.txt"}, resources=(other,)).decision == "allow"
 
 
 def test_a_call_that_keeps_the_rules_needs_nobody() -> None:
