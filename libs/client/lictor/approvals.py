@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from lictor.errors import LictorError, NotInTime
-from lictor.history.stored_history import StoredHistory
+from lictor.history.stored_history import StoredHistory, messages_of
 from lictor_bus.gates.history import APPROVAL_ENTRIES
 from lictor_bus.logs.entry_logs import read_entry
+from lictor_bus.wire.delivery import Delivery
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
@@ -95,24 +96,45 @@ def is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
 async def call_decision_of(
     history: StoredHistory, request_id: str, timeout_s: float
 ) -> ApprovalEntry:
-    """The entry by which people were no longer waited for about a tool call; NotInTime while they are.
+    """Where a request about a tool call stands now that people are no longer waited for; NotInTime while they are.
 
     It is a bell and no permission: the tool gate says whether the call may be made, when it is asked again.
     """
-    stored = history.follow(APPROVAL_ENTRIES, from_start=True)
+    only = messages_of(id_=request_id)
+    stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
+    newest: ApprovalEntry | None = None
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    entry = read_entry(await anext(stored), ApprovalEntry.from_json)
-                    if (
-                        entry is not None
-                        and entry.request_id == request_id
-                        and not entry.state.is_undecided
-                    ):
-                        return entry
+                    each = await anext(stored)
+                    newest = _of_a_call(each, request_id) or newest
+                    if newest is None or newest.state.is_undecided:
+                        continue
+                    # It was so once: an approval may have expired, or been used or taken back since.
+                    async for more in history.read(APPROVAL_ENTRIES, only, after=each.sequence):
+                        newest = _of_a_call(more, request_id) or newest
+                    if not newest.state.is_undecided:
+                        return newest
         except TimeoutError:
+            problem = (
+                f"request {request_id} is not known here after"
+                if newest is None
+                else f"nobody decided about request {request_id} within"
+            )
             raise NotInTime(
-                f"nobody decided about request {request_id} within {timeout_s:g} s: the call must not be made;"
+                f"{problem} {timeout_s:g} s: the call must not be made;"
                 f" `lictor approvals show {request_id}` shows who may decide"
             ) from None
+
+
+def _of_a_call(stored: Delivery, request_id: str) -> ApprovalEntry | None:
+    """An entry about the request; LictorError when that is about a program."""
+    entry = read_entry(stored, ApprovalEntry.from_json)
+    if entry is None or entry.request_id != request_id:
+        return None
+    if isinstance(entry.request, ApprovalRequest):
+        raise LictorError(
+            f"request {request_id} is about a program, not a tool call: wait for it with `approval` and `result`."
+        )
+    return entry

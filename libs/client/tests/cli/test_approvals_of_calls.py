@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 from stored_requests import store, stored_request
 
 from lictor.approvals import call_decision_of
-from lictor.errors import NotInTime
+from lictor.errors import LictorError, NotInTime
 from lictor.history.everyones_history import EveryonesHistory
 from lictor_approval.decision_validity import requested, withdrawn
 from lictor_approval.request_life import folded
@@ -213,6 +213,23 @@ async def test_the_sdk_waits_until_people_have_decided_and_no_longer(broker: Cli
     await store(broker, withdrawn(life, ApprovalState.CANCELLED, datetime.now(UTC), "not needed"))
     found = await call_decision_of(history, request.request_id, 10)
     assert (found.state, found.reason) == (ApprovalState.CANCELLED, "not needed")
+
+
+async def test_the_sdk_tells_where_a_call_stands_now_and_nothing_of_a_program(
+    broker: Client,
+) -> None:
+    request = await waiting_call(broker)
+    life = folded([requested(request)])
+    assert life is not None
+    await store(broker, withdrawn(life, ApprovalState.CANCELLED, datetime.now(UTC), "not needed"))
+    program = await stored_request(broker)
+    history = EveryonesHistory(broker)
+    with pytest.raises(LictorError, match="is about a program, not a tool call"):
+        await call_decision_of(history, program.request_id, 10)
+    with pytest.raises(LictorError, match="nothing can be found"):
+        await call_decision_of(history, "", 10)
+    with pytest.raises(NotInTime, match="request nope is not known here after"):
+        await call_decision_of(history, "nope", 0.2)
 
 
 async def test_a_call_is_no_run_and_its_command_says_where_to_look(
