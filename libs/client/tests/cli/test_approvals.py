@@ -111,18 +111,19 @@ async def test_the_list_shows_the_worst_coverage_of_each_request_as_a_badge(
 async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client) -> None:
     assert broker.connected_url is not None
     url = broker.connected_url.geturl()
-    given = written_inputs({"to": "two  blanks\n\x1b[2J", "limit": 2**60})
-    asked = await stored_request(broker, inputs=given)
+    given = written_inputs({"to": "two  blanks\n\x1b[2J\ufe0f", "limit": 2**60})
+    asked = await stored_request(broker, inputs=given, runtime="alpha")
     shown = await cli("approvals", "show", asked.request_id, "--program", "--url", url)
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
     at = lines.index("It runs with these values, and no others:")
     assert lines[at + 1 : at + 3] == [
         f"  limit = {2**60}",
-        r"  to = 'two  blanks\n\x1b[2J'",
+        r"  to = 'two  blanks\n\x1b[2J\ufe0f'",
     ]
     listed = await cli("approvals", "list", "--url", url, COLUMNS="300")
-    assert f"with limit = {2**60}" in listed.stdout
+    assert rf"of runtime alpha with limit = {2**60}, to = 'two  blanks\n" in listed.stdout
+    assert any(line.endswith("of runtime alpha") for line in lines if line.startswith("agent "))
 
 
 async def test_what_was_not_rehearsed_is_said_in_the_list_and_in_the_first_lines(
