@@ -96,39 +96,46 @@ def is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
 async def call_decision_of(
     history: StoredHistory, request_id: str, timeout_s: float
 ) -> ApprovalEntry:
-    """The entry by which people were no longer waited for about a tool call; NotInTime while they are.
+    """Where a request about a tool call stands now that people are no longer waited for; NotInTime while they are.
 
     It is the last entry, of what was decided and used or taken back since. And it is a bell and no permission: the
     tool gate says whether the call may be made, when it is asked again.
     """
     only = messages_of(id_=request_id)
-    latest: ApprovalEntry | None = None
     stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
+    newest: ApprovalEntry | None = None
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     each = await anext(stored)
-                    latest = _of_call(each, request_id) or latest
-                    if latest is None or latest.state.is_undecided:
+                    newest = _of_a_call(each, request_id) or newest
+                    if newest is None or newest.state.is_undecided:
                         continue
+                    # It was so once: an approval may have expired, or been used or taken back since.
                     async for more in history.read(APPROVAL_ENTRIES, only, after=each.sequence):
-                        latest = _of_call(more, request_id) or latest
-                    return latest
+                        newest = _of_a_call(more, request_id) or newest
+                    if not newest.state.is_undecided:
+                        return newest
         except TimeoutError:
-            found = "is not known here" if latest is None else "was decided by nobody"
+            problem = (
+                f"request {request_id} is not known here after"
+                if newest is None
+                else f"nobody decided about request {request_id} within"
+            )
             raise NotInTime(
-                f"request {request_id} {found} within {timeout_s:g} s: the call must not be made;"
+                f"{problem} {timeout_s:g} s: the call must not be made;"
                 f" `lictor approvals show {request_id}` shows who may decide"
             ) from None
 
 
-def _of_call(stored: Delivery, request_id: str) -> ApprovalEntry | None:
+def _of_a_call(stored: Delivery, request_id: str) -> ApprovalEntry | None:
+    """An entry about the request; LictorError when that is about a program."""
     entry = read_entry(stored, ApprovalEntry.from_json)
     if entry is None or entry.request_id != request_id:
         return None
     if isinstance(entry.request, ApprovalRequest):
         raise LictorError(
-            f"request {request_id} is about a program, not a tool call: `task.approval` waits for the decision."
+            f"request {request_id} is about a program, not a tool call: wait for it with `approval` and `result`."
         )
     return entry

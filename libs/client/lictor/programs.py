@@ -58,6 +58,8 @@ class Program:
     timeout_ms: int | None = None
     inputs: Mapping[str, PlainValue] | None = None
     """The values of the target's parameters: what is approved is a run with exactly these."""
+    anew: bool = False
+    """Whether this is another submission each time, also where the layer is named: another run, to be approved anew."""
 
     def written_inputs(self) -> Inputs | None:
         """Its values as they are submitted; SubmissionRefused when they can't be those of the program."""
@@ -73,11 +75,12 @@ class Program:
         return written
 
     def submission_id(self, task_id: str, agent_id: str) -> str:
-        """The same for the same question about a given layer: asking again is answered by what was found.
+        """The same for the same question about a given layer: asking again is answered by what was found, and what
+        was approved and has run does not run again; `anew` asks for another run.
 
         Which layer is the current one may change in between, so a question about that is a new one each time.
         """
-        if self.layer_hash is None:
+        if self.anew or self.layer_hash is None:
             return str(uuid.uuid4())
         limits = str(self.timeout_ms)
         parts = (agent_id, self.language, self.name, self.target, self.layer_hash, limits)

@@ -1,11 +1,14 @@
 """What a program takes, read off its text: nothing is told that the prover would read otherwise."""
 
+from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lictor.program_parameters import parameters_of
 from lictor.programs import Program, SubmissionRefused
+from lictor_cli.prove.submission import programs_of
 
 HEAD = "lictor-commands v1\n"
 
@@ -66,6 +69,22 @@ def test_other_values_are_another_submission() -> None:
     ]
     one, other, again = (each.submission_id("t", "agent") for each in programs)
     assert one == again != other
+
+
+def test_another_run_is_another_submission_also_where_the_layer_is_named(tmp_path: Path) -> None:
+    """Else a command that is entered again tells an old run as if it had run now."""
+    (tmp_path / "p.py").write_text("def main(): pass")
+    options = Namespace(
+        files=[tmp_path / "p.py"],
+        language=None,
+        target="main",
+        layer="sha256:" + "0" * 64,
+        timeout=30.0,
+        inputs=None,
+        input=[],
+    )
+    (program,) = programs_of(options)
+    assert program.submission_id("t", "agent") != program.submission_id("t", "agent")
 
 
 @pytest.mark.parametrize(

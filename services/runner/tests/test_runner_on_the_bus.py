@@ -423,6 +423,15 @@ async def test_a_run_is_shown_with_its_values_and_its_result(bus: Bus) -> None:
     assert result["value"] == {"tuple": ["receipt-ada-5", {"float": "1.5"}]}
 
 
+async def test_a_result_that_python_does_not_write_out_is_shown_as_it_is_stored(bus: Bus) -> None:
+    source = PAYING.replace("pay(name, cents)", "pay(name, cents)\n    return 16**5000")
+    request_id, delivery = await bus.approved(source.replace("-> None", "-> object"), inputs=FIVE)
+    assert await bus.runner().handle(delivery) == "executed"
+    code, shown = await _lictor(bus, "runs", "show", request_id)
+    assert code == 0, shown[-500:]
+    assert 'returned   {"int":"0x1000' in shown
+
+
 async def test_a_journal_that_is_not_of_what_was_approved_is_not_shown(bus: Bus) -> None:
     request_id, delivery = await bus.approved(PAYING, inputs=FIVE)
     write = Run.write

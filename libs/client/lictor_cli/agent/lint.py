@@ -36,6 +36,13 @@ def arguments(parser: ArgumentParser) -> None:
         nargs="*",
         help="definitions, or directories of them (default: LICTOR_AGENTS, or the nearest agents)",
     )
+    approvers_argument(parser)
+    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    common_arguments(parser, connects=False)
+
+
+def approvers_argument(parser: ArgumentParser) -> None:
+    """Whom policies may ask."""
     parser.add_argument(
         "--approvers",
         metavar="FILE",
@@ -43,17 +50,27 @@ def arguments(parser: ArgumentParser) -> None:
         help="the approvers' keys, to see whether policies that ask people find them"
         " (default: LICTOR_APPROVERS, if set)",
     )
-    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
-    common_arguments(parser, connects=False)
 
 
 def run(options: Namespace) -> int:
     """Check, and tell all."""
-    files = find_files(options.definitions)
-    named = options.approvers or approvers_named()
+    return checked(
+        options.definitions,
+        approvers=options.approvers,
+        strict=options.strict,
+        as_json=options.json,
+    )
+
+
+def checked(
+    definitions: list[str], *, approvers: Path | None, strict: bool = False, as_json: bool
+) -> int:
+    """Check the files, tell all that is to be told, and say by the exit code whether they may be used."""
+    files = find_files(definitions)
+    named = approvers or approvers_named()
     found = findings(files, None if named is None else read_approvers(Path(named)))
     for level, problem in found:
-        if options.json:
+        if as_json:
             say_json(
                 {
                     "level": level,
@@ -66,10 +83,10 @@ def run(options: Namespace) -> int:
         else:
             _tell(level, problem)
     errors = sum(each.level == "error" for each in found)
-    if not options.json:
+    if not as_json:
         told = f"{counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}"
         say(f"{counted(len(files), 'definition')} checked: {told if found else 'ok'}")
-    return FAILED if errors or (options.strict and found) else OK
+    return FAILED if errors or (strict and found) else OK
 
 
 def findings(files: Iterable[Path], approvers: Approvers | None = None) -> list[_Finding]:

@@ -32,16 +32,15 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by", metavar="NAME", default="lictor agent publish", help="who publishes, for the record"
     )
+    lint.approvers_argument(parser)
     common_arguments(parser)
 
 
 async def run(options: Namespace) -> int:
     """Check, and store what is new."""
     quiet_logs()
-    checked = Namespace(
-        definitions=options.definitions, strict=False, json=options.json, approvers=None
-    )
-    if lint.run(checked) != OK:
+    lint_code = lint.checked(options.definitions, approvers=options.approvers, as_json=options.json)
+    if lint_code != OK:
         warn("nothing was published.")
         return FAILED
     wanted = read_files(find_files(options.definitions))

@@ -83,10 +83,6 @@ def told(options: Namespace, everything: list[RequestLife], deciders: Deciders) 
     say(_summed(counts(everything)))
 
 
-def _runtime(name: str | None) -> str:
-    return "" if name is None else f" of runtime {name}"
-
-
 def _order(life: RequestLife) -> tuple[int, str]:
     """What waits for people comes first, and what has the least time left before the rest."""
     rank = 0 if life.state.is_undecided else 1 if life.state.is_open else 2
@@ -119,10 +115,10 @@ def _row(life: RequestLife, deciders: Deciders) -> tuple[str, ...]:
         mine = request.binding
         values = ", ".join(shown_inputs(mine.inputs))
         given = f" with {spelled_out(values, _MAX_VALUES)}" if values else ""
-        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}{_runtime(mine.runtime)}{given}"
+        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}{given}"
     else:
         decides, verdict, badge = _decides(life, deciders), "-", "-"
-        about = f"{request.binding.tool} in task {request.binding.task_id}{_runtime(request.binding.runtime)}"
+        about = f"{request.binding.tool} in task {request.binding.task_id}"
     return (
         request.request_id,
         kind_of(life),

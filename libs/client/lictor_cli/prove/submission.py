@@ -9,6 +9,7 @@ from lictor_cli.prove.input_options import given_inputs
 from lictor_cli.prove.proof_output import FileReport
 
 if TYPE_CHECKING:
+    from lictor.programs import Program
     from lictor_schema.proofs.program import Language
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -51,11 +52,26 @@ def read_source(path: Path) -> str:
 async def submitted(options: Namespace) -> list[FileReport]:
     """What the running prover finds about each file, and the request about what is proved."""
     from lictor.governor_connection import connect
-    from lictor.programs import Program
     from lictor_cli.prove.approval_requests import request_ids
 
     if options.task is None:
         raise LictorError("--submit needs --task: a proof belongs to the task it is for.")
+    programs = programs_of(options)
+    async with connect(options.url, runtime=options.runtime, reads_all=True) as governor:
+        # Each waits for its turn, and for the others before it.
+        patience = options.timeout * len(programs) + 30
+        found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
+    requests = await request_ids(options.url, found)
+    return [
+        FileReport(file=file, proof=proof, request_id=requests.get(proof.submission_id))
+        for file, proof in zip(options.files, found, strict=True)
+    ]
+
+
+def programs_of(options: Namespace) -> "list[Program]":
+    """What is to be submitted; LictorError for what can't be, before anybody is asked."""
+    from lictor.programs import Program
+
     programs: list[Program] = []
     for file in map(Path, options.files):
         source, language = read_source(file), language_of(file, options)
@@ -67,16 +83,10 @@ async def submitted(options: Namespace) -> list[FileReport]:
             layer_hash=options.layer,
             timeout_ms=round(options.timeout * 1000),
             inputs=given_inputs(options, source, language),
+            # Whoever enters the command again wants another run, not to be told of the one that was.
+            anew=True,
         )
         # What does not fit is said without a broker, too.
         program.written_inputs()
         programs.append(program)
-    async with connect(options.url, runtime=options.runtime, reads_all=True) as governor:
-        # Each waits for its turn, and for the others before it.
-        patience = options.timeout * len(programs) + 30
-        found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
-    requests = await request_ids(options.url, found)
-    return [
-        FileReport(file=file, proof=proof, request_id=requests.get(proof.submission_id))
-        for file, proof in zip(options.files, found, strict=True)
-    ]
+    return programs

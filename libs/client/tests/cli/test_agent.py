@@ -259,6 +259,12 @@ async def test_people_whom_the_approvers_file_does_not_name_are_warned_of(
     assert told.returncode == 1
     assert "policies[0].needed: 3 must approve, and the approvers' file has 2" in told.stdout
     assert "policies[1].approvers[0]: the approvers' file has nobody" in told.stdout
+    # Warnings hold back no publication; here the broker does.
+    told = await cli(
+        *("agent", "publish", "--approvers", path, "payer.yaml", "--url", "nats://127.0.0.1:1")
+    )
+    assert told.returncode == 3, told.stderr
+    assert "policies[1].approvers[0]: the approvers' file has nobody" in told.stdout
     path.write_text("{}")
     told = await cli("agent", "lint", "--approvers", path, "payer.yaml")
     assert told.returncode != 0

@@ -111,7 +111,7 @@ async def test_the_list_shows_the_worst_coverage_of_each_request_as_a_badge(
 async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client) -> None:
     assert broker.connected_url is not None
     url = broker.connected_url.geturl()
-    given = written_inputs({"to": "two  blanks\n\x1b[2J", "limit": 2**60})
+    given = written_inputs({"to": "two  blanks\n\x1b[2J\ufe0f", "limit": 2**60})
     asked = await stored_request(broker, inputs=given, runtime="alpha")
     shown = await cli("approvals", "show", asked.request_id, "--program", "--url", url)
     assert shown.returncode == 0, shown.stderr
@@ -119,7 +119,7 @@ async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client
     at = lines.index("It runs with these values, and no others:")
     assert lines[at + 1 : at + 3] == [
         f"  limit = {2**60}",
-        r"  to = 'two  blanks\n\x1b[2J'",
+        r"  to = 'two  blanks\n\x1b[2J\ufe0f'",
     ]
     assert "agent      agent-7 in task t-1 of runtime alpha" in lines
     listed = await cli("approvals", "list", "--url", url, COLUMNS="300")
