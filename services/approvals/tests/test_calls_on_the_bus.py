@@ -232,7 +232,6 @@ async def test_a_request_that_somebody_else_wrote_is_withdrawn(bus: Bus) -> None
         (CAROL, "approve", {}, "none of those"),
         (CAROL, "reject", {}, "none of those"),
         (ALICE, "approve", {"scope": "session"}, "lets nobody approve for the session"),
-        (ALICE, "approve", {"params": PARAMS}, "those that it was asked about with"),
         (ALICE, "approve", {"binding_hash": content_hash("x")}, "the request is about"),
         (ALICE, "approve", {"by": BOB.name}, "and signed by 'alice@example.org'"),
         (ALICE, "delegate", {"delegate": "agent-7"}, "the agent that wants to call"),
@@ -251,6 +250,22 @@ async def test_a_decision_that_does_not_count_is_refused_with_the_reason(
         assert answer.outcome == "refused"
         assert why in str(answer.reason)
         assert await bus.states() == ["requested"]
+
+
+async def test_once_somebody_changed_the_parameters_only_an_approval_that_names_some_is_written(
+    bus: Bus,
+) -> None:
+    bus.trust(ALICE, BOB)
+    request = now_asked(TWO)
+    less = {**PARAMS, "amount": 1}
+    async with bus.service():
+        await bus.log(asked(request))
+        await bus.until_states("requested")
+        assert (await bus.say(request, ALICE, params=less)).outcome == "done"
+        unclear = await bus.say(request, BOB)
+        assert unclear.outcome == "refused"
+        assert "wants it with other parameters" in str(unclear.reason)
+        assert (await bus.say(request, BOB, params=less)).state == "approved"
 
 
 async def test_replays_and_decisions_for_another_request_change_nothing(bus: Bus) -> None:

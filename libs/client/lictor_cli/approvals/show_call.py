@@ -96,9 +96,10 @@ def _files(request: CallApprovalRequest) -> Iterable[str]:
             if each.key is not None
             else f"unknown: {printable(each.problem or '')}"
         )
-        digest = f"  {each.digest}" if each.digest else ""
+        unbound = "" if each.state == "missing" else "; WHAT IS IN IT IS NOT BOUND, and may change"
+        digest = f"  {each.digest}" if each.digest else unbound
         yield f"  {printable(each.param)}: {_quoted(each.given)} is {where}, {each.state}{digest}"
-    yield "If one of them is another when the call is made, it is asked about anew."
+    yield "If what is shown of one of them is another when the call is made, it is asked about anew."
     yield ""
 
 

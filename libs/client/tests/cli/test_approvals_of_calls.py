@@ -90,7 +90,7 @@ async def test_one_list_shows_programs_and_calls_with_who_decides_and_how_many_a
 async def test_a_call_is_shown_with_everything_and_nothing_of_the_agent_steers_the_terminal(
     cli, broker: Client, url: str
 ) -> None:
-    resource = Resource(param="path", given=EVIL, key="reports/x", state="file")
+    resource = Resource(param="path", given=EVIL, key="reports/x", state="directory")
     request = await waiting_call(
         broker, tool=EVIL, params={"to": EVIL, "amount": 5}, resources=(resource,)
     )
@@ -109,7 +109,7 @@ async def test_a_call_is_shown_with_everything_and_nothing_of_the_agent_steers_t
         f"may decide: {ALICE.name}, {BOB.name}",
         '  |   "amount": 5,',
         '  |   "to": "x\\u001b[2J\\nDecide:\\u202e ok"',
-        'is "reports/x", file',
+        'is "reports/x", directory; WHAT IS IN IT IS NOT BOUND',
         f"lictor approvals approve {request.request_id} --key FILE --session",
         request.binding_hash,
     ):

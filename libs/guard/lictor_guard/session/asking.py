@@ -23,7 +23,7 @@ from lictor_guard.facts.session_facts import IDENTITY, CallSeen, Identity
 from lictor_guard.log.approval_fold import call_signature, micros
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.session.asking_limits import too_many
-from lictor_guard.session.call_files import are_as_shown
+from lictor_guard.session.call_files import are_as_shown, without_digest
 from lictor_guard.session.call_requests import (
     MAX_ASKS,
     PolicyAsk,
@@ -33,7 +33,7 @@ from lictor_guard.session.call_requests import (
     same_people,
 )
 from lictor_guard.session.tool_gate import id_used
-from lictor_guard.text.wording import beyond_agent
+from lictor_guard.text.wording import beyond_agent, quoted
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
     CallPermission,
@@ -176,6 +176,13 @@ def judge_asked(asked: AskedQuestion) -> AskVerdict:
     again = _made_before(asked)
     if again is not None:
         return again
+    unknown = without_digest(asked.call)
+    if unknown is not None:
+        what = (
+            f"the content of {quoted(unknown.given)} can't be told, so nobody can approve this call"
+        )
+        remedy = "name a file that is small enough, and that may be read, to be looked at before the call"
+        return Refuse(_denial(UNASKABLE, what, remedy))
     pointer = asked.facts.get(asked_name(asked.call.agent_id, asked.call.signature))
     if not isinstance(pointer, AskedCall):
         return _new(asked, None)

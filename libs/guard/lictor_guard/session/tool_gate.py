@@ -17,6 +17,7 @@ from lictor_guard.facts.session_facts import CallSeen, Identity, Tally
 from lictor_guard.plugins.part_defaults import WholeChecker, WholePolicy
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision
+from lictor_guard.session.call_files import not_bound
 from lictor_guard.session.call_requests import PolicyAsk, policy_ask
 from lictor_guard.session.limits import counts_when_allowed, exhausted, spent_budgets
 from lictor_guard.text.wording import beyond_agent
@@ -196,13 +197,21 @@ def _asked(
         if decision.allowed is True and decision.people is None:
             return None, bool(each.policy.reserves(call))
         if decision.asks is not None:
-            asked = policy_ask(name, plain(decision.reason or "", _MAX_TOLD), decision.asks)
+            asked = policy_ask(name, _with_files(decision.reason or "", call), decision.asks)
             return asked, bool(each.policy.reserves(call))
         return _denial(name, decision.reason or "", decision.remedy or ""), False
     except Exception as error:  # noqa: BLE001 (whatever it raises, the call is not made)
         reason = f"Policy '{name}' failed: {describe(error)}."
         remedy = beyond_agent("mend the policy; until then it denies")
         return _denial(name, reason, remedy), False
+
+
+def _with_files(reason: str, call: Call) -> str:
+    """Why people are asked, and which files they can't rely on, so that this is shown to them and signed by them."""
+    unbound = not_bound(call)
+    if not unbound:
+        return plain(reason, _MAX_TOLD)
+    return f"{plain(reason, _MAX_TOLD - len(unbound) - 2).rstrip('.')}; {plain(unbound, _MAX_TOLD)}"
 
 
 def _counts(part: WholePolicy | WholeChecker, call: Call) -> bool:

@@ -9,7 +9,7 @@ from lictor_guard.session.asking import ReadApproval
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.session_log import CallAsked, CallDenied, CallReserved
-from lictor_schema.sessions.session_questions import Resource
+from lictor_schema.sessions.session_questions import Resource, ResourceState
 
 UNLESS = {**MONEY, "unless": [{"param": "amount", "allow": ["[0-9]{1,2}"]}]}
 WRITES = {"kind": "require-approval", "name": "writes", "tools": ["write"]}
@@ -30,7 +30,7 @@ def test_people_are_asked_once_about_a_call_however_often_it_comes() -> None:
     "now",
     [
         file("another"),
-        file("as shown").model_copy(update={"param": "from", "given": "./a.txt", "digest": None}),
+        file("another").model_copy(update={"param": "from", "given": "./a.txt"}),
         file("as shown").model_copy(update={"key": "b.txt"}),
         file("as shown").model_copy(update={"state": "missing", "digest": None}),
     ],
@@ -43,6 +43,57 @@ def test_an_edit_is_about_the_files_that_the_person_saw(now: Resource) -> None:
     play.check("write", params=mine, resources=(file("as shown"),))
     assert play.check("write", params=theirs, resources=(now,)).decision != "allow"
     assert play.requests[-1].resources == (now,)
+
+
+def test_nobody_can_approve_a_call_over_a_file_whose_content_can_not_be_told() -> None:
+    play = AskedPlay(WRITES)
+    big = file("").model_copy(update={"digest": None})
+    answer = play.check("write", params={"path": "a.txt"}, resources=(big,))
+    assert (answer.decision, answer.policy_id) == ("deny", "lictor.approval.unaskable")
+    assert "the content of 'a.txt' can't be told" in answer.reason.lower()
+    assert not play.requests
+
+
+def test_what_was_approved_is_not_lifted_over_a_file_whose_content_can_not_be_told_any_more() -> (
+    None
+):
+    play = AskedPlay(WRITES)
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    play.approve(params={"path": "big.bin"})
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    big = file("", "big.bin").model_copy(update={"digest": None})
+    assert play.check("write", params={"path": "big.bin"}, resources=(big,)).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("resources", "told"),
+    [
+        ([("src", "directory")], "'src' is a folder: an approval is not bound to what is in it"),
+        ([("src", "other")], "'src' is no regular file"),
+        ([("src", "unknown")], "nobody could look at 'src'"),
+        ([], "nobody looked at the files that parameter 'path' names"),
+    ],
+)
+def test_those_who_decide_are_told_what_an_approval_is_not_bound_to(
+    resources: list[tuple[str, ResourceState]], told: str
+) -> None:
+    play = AskedPlay({**WRITES, "why": "w" * 5000})
+    seen = tuple(Resource(param="path", given=p, key=p, state=state) for p, state in resources)
+    play.check("write", params={"path": "src"}, resources=seen)
+    (request,) = play.requests
+    assert told in request.asks[0].reason
+    play.approve()
+    assert play.check("write", params={"path": "src"}, resources=seen).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("params", "resources"),
+    [({"path": "a.txt"}, (file("one"),)), ({}, ()), ({"path": None}, ())],
+)
+def test_where_every_file_is_bound_nothing_is_said_of_them(params, resources) -> None:
+    play = AskedPlay({**WRITES, "why": "it writes"})
+    play.check("write", params=params, resources=resources)
+    assert play.requests[0].asks[0].reason == "it writes"
 
 
 def test_an_edit_that_leaves_a_file_named_needs_somebody_to_have_looked_at_it_again() -> None:
