@@ -16,6 +16,7 @@ from lictor_cli.approvals.sources import (
     requests_at,
 )
 from lictor_cli.main import OK
+from lictor_cli.output.shown_text import unseen
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
 from lictor_schema.proofs.inputs import shown_inputs
@@ -156,4 +157,4 @@ def _fields(*pairs: tuple[str, str]) -> Iterable[str]:
 
 def _harmless(line: str) -> str:
     """A line with its layout, and nothing that could steer a terminal."""
-    return "".join(char if char.isprintable() else " " for char in line)
+    return "".join(" " if hidden else char for char, hidden in unseen(line))

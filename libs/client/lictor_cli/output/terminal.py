@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 from lictor.errors import LictorError
+from lictor_cli.output.shown_text import harmless_json as harmless_json
+from lictor_cli.output.shown_text import printable as printable
 
 # Fewer characters than this beside something else are hard to read.
 _READABLE = 32
@@ -66,22 +68,6 @@ def say_json(value: Any) -> None:
 def say_stored(model: "Model") -> None:
     """Write a stored message as a line of JSON."""
     say(harmless_json(model.to_json().decode()))
-
-
-def harmless_json(text: str) -> str:
-    """The same JSON with all that could steer a terminal escaped: JSON itself asks that only of C0 controls."""
-    if text.isprintable():
-        return text
-    # Outside of strings there is nothing but ASCII; what is no character of the first plane is a pair.
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
-
-
-def printable(text: str, limit: int | None = None) -> str:
-    """Text of unknown origin as one harmless line: nothing in it can steer a terminal."""
-    if not text.isprintable():
-        text = "".join(char if char.isprintable() else " " for char in text)
-    shown = " ".join(text.split())
-    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def counted(number: int, what: str) -> str:

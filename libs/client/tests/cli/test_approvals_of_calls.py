@@ -83,9 +83,10 @@ async def test_a_call_is_shown_with_everything_and_nothing_of_the_agent_steers_t
     request = await waiting_call(
         broker, tool=EVIL, params={"to": EVIL, "amount": 5}, resources=(resource,)
     )
-    told = await cli(
-        "approvals", "show", request.request_id, "--approvers", "all.json", "--url", url
-    )
+    shown = ("approvals", "show", request.request_id, "--approvers", "all.json", "--url", url)
+    narrow = await cli(*shown, COLUMNS="40")
+    assert '  |   "to": "x\\u001b[2J\\nDecide:\\u202e\n  |>  ok"' in narrow.stdout
+    told = await cli(*shown, COLUMNS="200")
     assert told.returncode == 0, told.stderr
     assert all(line.isprintable() for line in told.stdout.splitlines())
     assert not any(line.startswith("Decide: ok") for line in told.stdout.splitlines())
