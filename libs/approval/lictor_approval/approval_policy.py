@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from lictor_approval.errors import ConfigRefused
+from lictor_approval.named_values import has_one_type
 from lictor_approval.truth import Truth
 from lictor_approval.value_conditions import values_as_wanted, why_not_all_named
 from lictor_policy.packs.strict_yaml import YamlDocument, YamlError, read_yaml
@@ -209,6 +210,16 @@ def values_not_looked_at(policy: ApprovalPolicy) -> tuple[str, ...]:
         rule.name
         for rule in policy.rules
         if rule.decision == "allow" and any(each.any for each in (rule.when.inputs or {}).values())
+    )
+
+
+def values_of_several_types(policy: ApprovalPolicy) -> tuple[tuple[str, str], ...]:
+    """Rules and values of which `one_of` names what no one type has: nearly every value leaves such a rule unknown."""
+    return tuple(
+        (rule.name, name)
+        for rule in policy.rules
+        for name, wanted in (rule.when.inputs or {}).items()
+        if not has_one_type(wanted.one_of or ())
     )
 
 

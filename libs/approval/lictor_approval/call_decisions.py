@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lictor_approval.errors import StepRefused
-from lictor_approval.quorum import AskProgress, is_agent, progress, seats_of
+from lictor_approval.quorum import AskProgress, asking_side, progress, seats_of
 from lictor_approval.request_life import (
     ClaimedDecision,
     RequestLife,
     agreed,
+    edits,
+    instead,
     same_params,
 )
 from lictor_approval.signed_decisions import Approvers
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalState
-from lictor_schema.approvals.call_approval import CallApprovalRequest, params_hash
+from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
 
 MAX_DECISIONS = 64
@@ -42,10 +44,10 @@ class Counted:
         self, request: CallApprovalRequest, approvers: Approvers
     ) -> tuple[AskProgress, ...]:
         """How far the people are whom each policy asks, about the parameters that were approved last."""
-        approved = [each.decision.by for each in agreed(self.decisions)]
-        agent, delegations = request.binding.agent_id, self.delegations
+        approved = [each.decision.by for each in agreed(request, self.decisions)]
+        delegations = self.delegations
         return tuple(
-            progress(ask, seats_of(ask, approvers, agent, delegations), approved)
+            progress(ask, seats_of(ask, approvers, request.binding, delegations), approved)
             for ask in request.asks
         )
 
@@ -72,9 +74,10 @@ def opened_call_decision(
     trusted = approvers.people.by_id(opened.key.key_id)
     # What was opened was signed by one of these.
     assert trusted is not None
-    if is_agent(trusted, request.binding.agent_id):
+    side = asking_side(trusted, request.binding)
+    if side is not None:
         raise StepRefused(
-            f"{decision.by!r} is the agent that wants to call", "have somebody else decide"
+            f"{decision.by!r} is {side} that wants to call", "have somebody else decide"
         )
     said = moment(decision.decided_at)
     problem = trusted.problem_at(said)
@@ -104,15 +107,25 @@ def _check_terms(request: CallApprovalRequest, decision: ApprovalDecision) -> No
             f"policy {', '.join(keeping)} lets nobody approve for the session",
             "approve it for this once",
         )
-    if decision.params is not None and params_hash(decision.params) == request.binding.params_hash:
-        raise StepRefused(
-            "the parameters are those that it was asked about with", "approve it as it is"
-        )
     last = latest_use(request)
     if decision.decision != "reject" and decision.expires_at > last:
         raise StepRefused(
             f"the decision would be good until {decision.expires_at}, longer than {last}",
             "sign one that is good for less time",
+        )
+
+
+def _check_names_its_params(
+    request: CallApprovalRequest, before: Iterable[ClaimedDecision], decision: ApprovalDecision
+) -> None:
+    """Once somebody wants other parameters, an approval without any could mean these or those asked about."""
+    if decision.decision != "approve" or decision.params is not None:
+        return
+    others = edits(request, before, decision.decided_at)
+    if others:
+        raise StepRefused(
+            f"{others[-1].decision.by} wants it with other parameters, and the approval does not say which it means",
+            "approve it with `--as-edited` or `--as-asked`, or reject it",
         )
 
 
@@ -138,7 +151,8 @@ def counted(
     refused: list[str] = []
     for each in decisions:
         try:
-            opened_call_decision(request, each.signed, approvers, now)
+            decision = opened_call_decision(request, each.signed, approvers, now)
+            _check_names_its_params(request, opened, decision)
         except StepRefused as error:
             refused.append(f"{each.decision.decision} by {each.decision.by}: {error.reason}")
             continue
@@ -198,7 +212,8 @@ def state_after(
     if decision.delegate is not None:
         _check_delegation(mine, before, decision, decision.delegate, request, approvers)
         return ApprovalState.DELEGATED, decision
-    _refuse_twice(before.decisions, decision)
+    _refuse_twice(request, before.decisions, decision)
+    _check_names_its_params(request, life.decisions, decision)
     after = Counted((*before.decisions, ClaimedDecision(signed, decision)), ())
     missing = any(each.missing for each in after.progress(request, approvers))
     return (ApprovalState.ENDORSED if missing else ApprovalState.APPROVED), decision
@@ -213,13 +228,17 @@ def _allowed(life: RequestLife, state: ApprovalState) -> ApprovalState:
     return state
 
 
-def _refuse_twice(before: Sequence[ClaimedDecision], decision: ApprovalDecision) -> None:
+def _refuse_twice(
+    request: CallApprovalRequest, before: Sequence[ClaimedDecision], decision: ApprovalDecision
+) -> None:
     own = [
         each.decision
         for each in before
         if each.decision.by == decision.by and each.decision.decision == "approve"
     ]
-    if own and own[-1].scope == decision.scope and same_params(own[-1].params, decision.params):
+    if not own or own[-1].scope != decision.scope:
+        return
+    if same_params(instead(request, own[-1]), instead(request, decision)):
         raise StepRefused(
             f"{decision.by} has approved it at {own[-1].decided_at}, and counts once",
             "have another approver decide",
@@ -234,19 +253,20 @@ def _check_delegation(
     request: CallApprovalRequest,
     approvers: Approvers,
 ) -> None:
-    taker, agent = approvers.person(to), request.binding.agent_id
+    taker = approvers.person(to)
     if taker is None:
         raise StepRefused(
             f"{to!r} is no approver", "name one who has a key in the file of approvers"
         )
-    if is_agent(taker, agent):
-        raise StepRefused(f"{to!r} is the agent that wants to call", "name somebody else")
+    side = asking_side(taker, request.binding)
+    if side is not None:
+        raise StepRefused(f"{to!r} is {side} that wants to call", "name somebody else")
     name = taker.key.name
     after = (*before.delegations, (decision.by, name))
     gained = [
         each
         for each in mine
-        if set(seats_of(each.ask, approvers, agent, after).get(name, ()))
+        if set(seats_of(each.ask, approvers, request.binding, after).get(name, ()))
         - set(each.may_fill.get(name, ()))
     ]
     if all(name in each.may_fill for each in mine):

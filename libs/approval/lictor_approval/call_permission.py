@@ -11,7 +11,14 @@ from typing import Literal
 
 from lictor_approval.call_decisions import counted, moment
 from lictor_approval.errors import ApprovalError
-from lictor_approval.request_life import RequestLife, agreed, folded, same_params, use_until
+from lictor_approval.request_life import (
+    RequestLife,
+    agreed,
+    folded,
+    instead,
+    same_params,
+    use_until,
+)
 from lictor_approval.signed_decisions import Approvers
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.approvals.call_approval import CallApprovalRequest
@@ -124,21 +131,22 @@ def _approved(life: RequestLife, approvers: Approvers, now: datetime) -> CallSta
         return _over(life.due_once_approved, settled)
     claimed = life.agreed[-1].decision
     found = counted(request, life.decisions, approvers, now, is_settled=True)
-    agreeing = agreed(found.decisions)
+    agreeing = agreed(request, found.decisions)
     told = "; ".join(found.refused) or "too few of those whom the policies ask have approved it"
     why = f"the approval does not count here: {told}"
     if not agreeing or any(each.missing for each in found.progress(request, approvers)):
         return _without(request, now, "broken", why, settled_at=settled)
     last = agreeing[-1].decision
+    params = instead(request, last)
     is_late = moment(last.decided_at) >= moment(request.expires_at)
-    if is_late or not same_params(last.params, claimed.params):
+    if is_late or not same_params(params, instead(request, claimed)):
         return _without(request, now, "broken", why, settled_at=settled)
     until = use_until(request, [each.decision for each in agreeing])
     if now >= moment(until):
         return _over(until, settled)
     by = tuple(each.decision.by for each in agreeing)
     return CallStanding(
-        "approved" if last.params is None else "edited",
+        "approved" if params is None else "edited",
         until,
         f"{', '.join(by)} approved it",
         signed=tuple(
@@ -147,7 +155,7 @@ def _approved(life: RequestLife, approvers: Approvers, now: datetime) -> CallSta
             if each in agreeing or each.decision.decision == "delegate"
         ),
         reusable=all(each.decision.scope == "session" for each in agreeing),
-        params=last.params,
+        params=params,
         guidance=last.reason,
         decided_by=by,
         settled_at=settled,

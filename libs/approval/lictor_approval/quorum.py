@@ -2,7 +2,7 @@
 
 Each approver whom a policy names has one seat, and each seat counts once. Who has a seat may fill it, or name somebody
 else of the approvers' file who may fill it too; so a delegation never makes two voices of one. A person fills one seat
-of a policy, however many they may. The agent that wants to call has none, and fills none.
+of a policy, however many they may. The agent that wants to call and its runtime have none, and fill none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lictor_approval.signed_decisions import Approvers
 from lictor_contracts.action.judgement import one_person
+from lictor_schema.approvals.call_approval import CallBinding
 from lictor_schema.sessions.session_questions import CallAsk
 from lictor_seal import TrustedKey
 
@@ -39,17 +40,20 @@ class AskProgress:
 
 
 def seats_of(
-    ask: CallAsk, approvers: Approvers, agent: str, delegations: Iterable[tuple[str, str]] = ()
+    ask: CallAsk,
+    approvers: Approvers,
+    binding: CallBinding,
+    delegations: Iterable[tuple[str, str]] = (),
 ) -> Mapping[str, Seats]:
     """By person, the seats that they may fill, after these delegations (who, to whom) in their order."""
     may_fill: dict[str, dict[str, int]] = {
         each.key.name: {each.key.name: 0}
         for each in approvers.people_named(ask.approvers)
-        if not is_agent(each, agent)
+        if asking_side(each, binding) is None
     }
     for giver, taker in delegations:
         taken = approvers.person(taker)
-        if taken is None or taken.key.name == giver or is_agent(taken, agent):
+        if taken is None or taken.key.name == giver or asking_side(taken, binding):
             continue
         for seat, hands in may_fill.get(giver, {}).items():
             if hands < MAX_HANDS:
@@ -58,9 +62,11 @@ def seats_of(
     return may_fill
 
 
-def is_agent(approver: TrustedKey, agent: str) -> bool:
-    """Whether an approver's name, or the id of the key, is the agent's."""
-    return one_person(approver.key.name, agent) or one_person(approver.key.key_id, agent)
+def asking_side(approver: TrustedKey, binding: CallBinding) -> str | None:
+    """Whom an approver's name, or the id of the key, makes one who decides nothing here: the agent, or its runtime."""
+    sides = {"the agent": binding.agent_id, "the runtime of the agent": binding.runtime}
+    own = (approver.key.name, approver.key.key_id)
+    return next((who for who, name in sides.items() if any(one_person(e, name) for e in own)), None)
 
 
 def progress(

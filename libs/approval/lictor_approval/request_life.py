@@ -28,7 +28,7 @@ from lictor_schema.approvals.approval import (
     ApprovalRequest,
     ApprovalState,
 )
-from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.approvals.call_approval import CallApprovalRequest, params_hash
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.sessions.session_questions import Params
@@ -125,7 +125,7 @@ class RequestLife:
     @property
     def agreed(self) -> tuple[ClaimedDecision, ...]:
         """The approvals by which it may be used."""
-        return agreed(self.decisions)
+        return agreed(self.request, self.decisions)
 
     @property
     def is_reusable(self) -> bool:
@@ -180,20 +180,46 @@ def use_until(request: AnyApprovalRequest, approvals: Sequence[ApprovalDecision]
     return min(until, utc_millis(last + within))
 
 
-def agreed(decisions: Sequence[ClaimedDecision]) -> tuple[ClaimedDecision, ...]:
+def agreed(
+    request: AnyApprovalRequest, decisions: Sequence[ClaimedDecision]
+) -> tuple[ClaimedDecision, ...]:
     """The approvals that agree with the last one about the parameters: one each person, good when that was given."""
     approvals = [each for each in decisions if each.decision.decision == "approve"]
     if not approvals:
         return ()
     last = approvals[-1].decision
-    newest = {each.decision.by: each for each in approvals}
+    wanted = instead(request, last)
     return tuple(
         each
-        for each in approvals
-        if newest[each.decision.by] is each
-        and each.decision.expires_at > last.decided_at
-        and same_params(each.decision.params, last.params)
+        for each in _newest(approvals)
+        if each.decision.expires_at > last.decided_at
+        and same_params(instead(request, each.decision), wanted)
     )
+
+
+def edits(
+    request: AnyApprovalRequest, decisions: Iterable[ClaimedDecision], at: str
+) -> tuple[ClaimedDecision, ...]:
+    """The approvals with other parameters that stand at a moment: one each person, who said nothing else since."""
+    approvals = [each for each in decisions if each.decision.decision == "approve"]
+    return tuple(
+        each
+        for each in _newest(approvals)
+        if each.decision.expires_at > at and instead(request, each.decision) is not None
+    )
+
+
+def _newest(approvals: Sequence[ClaimedDecision]) -> Iterable[ClaimedDecision]:
+    newest = {each.decision.by: each for each in approvals}
+    return (each for each in approvals if newest[each.decision.by] is each)
+
+
+def instead(request: AnyApprovalRequest, decision: ApprovalDecision) -> Params | None:
+    """The parameters that an approval puts in place of those asked about; None where it names these, or none."""
+    params = decision.params
+    if params is None or not isinstance(request, CallApprovalRequest):
+        return params
+    return None if params_hash(params) == request.binding.params_hash else params
 
 
 def same_params(one: Params | None, other: Params | None) -> bool:

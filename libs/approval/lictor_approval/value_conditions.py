@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from lictor_approval.named_values import is_named
 from lictor_approval.truth import Truth
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.approvals.approval_policy import PolicyRule, ValueCondition
-from lictor_schema.proofs.inputs import Inputs, read_input
+from lictor_schema.proofs.inputs import Inputs, PlainValue, read_input
 
 _MAX_SHOWN = 100
 
@@ -39,10 +40,17 @@ def _value(name: str, given: Mapping[str, JsonValue], wanted: ValueCondition) ->
         return Truth(False, f"no value is given for {name}")
     value = read_input(given[name])
     what = f"{name} is {_cut(repr(value))}"
-    if wanted.one_of is not None and not any(
-        type(each) is type(value) and each == value for each in wanted.one_of
-    ):
+    named = True if wanted.one_of is None else is_named(value, wanted.one_of)
+    if named is False:
         return Truth(False, f"{what}, which is none of those named")
+    within = _within(value, wanted, what)
+    if within.holds and named is None:
+        why = f"{what}, and something that is named may or may not stand for it"
+        return Truth(None, why)
+    return within
+
+
+def _within(value: PlainValue, wanted: ValueCondition, what: str) -> Truth:
     if wanted.at_least is None and wanted.at_most is None:
         return Truth(True, what)
     if isinstance(value, bool | str) or math.isnan(value):

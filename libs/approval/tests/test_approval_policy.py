@@ -23,10 +23,12 @@ from lictor_approval.approval_policy import (
     policy_hash,
     read_policy,
     values_not_looked_at,
+    values_of_several_types,
 )
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.request_binding import asked
 from lictor_approval.truth import Truth
+from lictor_policy.packs.strict_yaml import read_yaml
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.approvals.approval_policy import ApprovalPolicy
 from lictor_schema.core.canonical_json import content_hash
@@ -400,8 +402,8 @@ def test_a_rule_that_allows_has_to_name_every_value() -> None:
         ({"at_most": 50}, True, None),
         ({"one_of": ["ada", "bob"]}, "ada", True),
         ({"one_of": ["ada", "bob"]}, "Ada", False),
-        ({"one_of": [1]}, True, False),
-        ({"one_of": [1]}, 1.0, False),
+        ({"one_of": [1]}, True, None),
+        ({"one_of": [1]}, 1.0, None),
         ({"one_of": [1, 100], "at_most": 50}, 100, False),
     ],
 )
@@ -416,13 +418,101 @@ def test_values_are_compared_exactly_and_what_has_no_order_is_unknown(
     assert said(rejecting, about=about)[0] == decisions[holds]
 
 
+@pytest.mark.parametrize(
+    ("named", "value", "holds"),
+    [
+        ("0.5, 1.5", 1.5, True),
+        ("0.5, 1.50", 1.5, True),
+        ("0.5, 1.5", 2.5, False),
+        ("0.1", 0.1, True),
+        ("1.5", "1.5", True),
+        ("1.5", 1, None),
+        ("-0.0", -0.0, True),
+        ("-0.0", 0.0, None),
+        ("0.0", -0.0, None),
+        ("nan", float("nan"), True),
+        ("nan", 1.0, False),
+        ("inf", float("inf"), True),
+        (".inf", float("inf"), None),
+        ("1e+16", 1e16, True),
+        ("1e400", float("inf"), None),
+        ("1_0.0", 10.0, None),
+        ("9007199254740993", 2**53 + 1, True),
+        ("9007199254740993", 2**53, False),
+        ("9007199254740993", float(2**53), None),
+        ("9007199254740993", "9007199254740993", True),
+        ("1000000000000000", 10**15, True),
+        ("-9007199254740993", -(2**53) - 1, True),
+        ("0009007199254740993", 2**53 + 1, None),
+        (str(2**8191), 2**8191, True),
+        ("9" * 3000, 1, None),
+        ("'5'", 5, None),
+        ("ada", 5, None),
+        ("true", "true", None),
+        ("true", True, True),
+        ("false", True, False),
+        ("yes", True, None),
+        ("1, ada", 2, None),
+        ("1, ada", 1, True),
+        ("2026-01-01", "2026-01-01", True),
+    ],
+)
+def test_what_is_named_means_what_the_value_is_and_is_unknown_where_it_can_not(
+    named: str, value: Any, holds: bool | None
+) -> None:
+    """YAML without surprises reads `1.5` as a text; a rule that rejects 1.5 must not wave the float through."""
+    about = with_values(x=value)
+    decisions = {True: "reject", False: "allow", None: "ask"}
+    rejecting = read_policy(
+        f"""
+format: lictor-approval-policy/v1
+rules:
+  - {{name: no, decision: reject, reason: r, when: {{inputs: {{x: {{one_of: [{named}]}}}}}}}}
+  - name: yes
+    decision: allow
+    reason: r
+    when:
+      inputs: {{x: {{any: true}}}}
+      coverage_at_most: covered_by_entailment
+      entails: [{{contract: tools.mail.trusted.contracts.at_most, arguments: [50]}}]
+""".encode(),
+        "policy.yaml",
+    )
+    assert said(rejecting, about=about)[0] == decisions[holds]
+    literals = read_yaml(f"[{named}]".encode()).data
+    allowing = policy(rule("allow", **ALLOW, inputs={"x": {"one_of": literals}}))
+    assert (said(allowing, about=about)[0] == "allow") is (holds is True)
+
+
+def test_bounds_beside_names_settle_what_the_names_leave_open() -> None:
+    both = policy(rule("reject", inputs={"x": {"one_of": ["ada"], "at_most": 5}}))
+    assert judge(both, with_values(x=6), GOOD).judged[0].truth.holds is False
+    assert judge(both, with_values(x=5), GOOD).judged[0].truth.holds is None
+
+
+def test_names_of_several_types_are_told() -> None:
+    def several(*named: Any) -> bool:
+        return bool(
+            values_of_several_types(policy(rule("reject", inputs={"x": {"one_of": [*named]}})))
+        )
+
+    assert several(1, "ada")
+    assert several(1, True)
+    assert several(1, "2.5")
+    assert not several(1, "9007199254740993")
+    assert not several("1.0", "2.5", "-0.0")
+    assert not several("ada", "2.5")
+
+
 def test_a_rule_that_rejects_may_look_at_one_value_of_several() -> None:
     rules = policy(rule("reject", inputs={"limit": {"at_least": 1000}}))
     assert said(rules, about=with_values(limit=1000, to="ada"))[0] == "reject"
     assert said(rules, about=with_values(to="ada"))[0] == "ask"
 
 
-@pytest.mark.parametrize("wanted", [{}, {"any": True, "at_most": 5}, {"any": False}])
+@pytest.mark.parametrize(
+    "wanted", [{}, {"any": True, "at_most": 5}, {"any": False}, {"one_of": [1, None]}]
+)
 def test_a_condition_on_a_value_says_one_thing(wanted: Any) -> None:
     with pytest.raises(ConfigRefused):
         policy(rule("reject", inputs={"x": wanted}))

@@ -24,11 +24,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_approval.call_decisions import MAX_DECISIONS
+from lictor_approval.call_permission import standing
 from lictor_approval.decision_validity import decided, permission, requested, withdrawn
 from lictor_approval.errors import ConfigRefused, StepRefused
 from lictor_approval.quorum import progress, seats_of
 from lictor_approval.request_counts import counts
-from lictor_approval.request_life import folded
+from lictor_approval.request_life import after, folded
 from lictor_approval.signed_decisions import Approvers, sign_decision
 from lictor_schema.approvals.approval import ApprovalState, PolicyGround
 from lictor_schema.core.base_model import utc_millis
@@ -78,6 +79,29 @@ def test_the_agent_decides_nothing_about_its_own_call(what: str) -> None:
         to = {"delegate": ALICE.name} if what == "delegate" else {}
         with pytest.raises(StepRefused, match="the agent that wants to call"):
             handed_in(life, said(life.call, AGENT, what, **to))
+
+
+@pytest.mark.parametrize("what", ["approve", "reject", "delegate"])
+def test_the_runtime_decides_nothing_about_the_calls_of_its_agents(what: str) -> None:
+    runtime = SigningKey.from_seed("python", b"r" * 32)
+    people = trusting((ALICE, runtime))
+    for name in ("python", "Python ", runtime.key_id):
+        life = open_call(runtime=name)
+        to = {"delegate": ALICE.name} if what == "delegate" else {}
+        with pytest.raises(StepRefused, match="the runtime of the agent that wants to call"):
+            handed_in(life, said(life.call, runtime, what, **to), approvers=people)
+
+
+def test_the_runtime_has_no_seat_and_is_named_by_nobody() -> None:
+    runtime = SigningKey.from_seed("python", b"r" * 32)
+    people = trusting((ALICE, runtime))
+    life = open_call()
+    assert set(seats_of(ask(), people, life.call.binding)) == {ALICE.name}
+    named = seats_of(ask(), people, life.call.binding, [(ALICE.name, runtime.name)])
+    assert set(named) == {ALICE.name}
+    note = said(life.call, ALICE, "delegate", delegate=runtime.name)
+    with pytest.raises(StepRefused, match="the runtime of the agent"):
+        handed_in(life, note, approvers=people)
 
 
 def test_whoever_may_decide_names_another_who_may_too_and_their_seat_counts_once() -> None:
@@ -166,8 +190,57 @@ def test_an_edit_needs_as_many_people_who_say_the_same() -> None:
     assert life.state is ApprovalState.ENDORSED
     life = handed_in(life, said(life.call, params={**less, "amount": 4.0}))
     assert life.state is ApprovalState.APPROVED
-    with pytest.raises(StepRefused, match="those that it was asked about with"):
-        handed_in(open_call(), said(open_call().call, params=PARAMS))
+
+
+def test_an_approval_without_parameters_counts_for_neither_once_somebody_has_changed_them() -> None:
+    life = open_call(ask(needed=2))
+    request, less = life.call, {**PARAMS, "amount": 1}
+    life = handed_in(life, said(request, params=less))
+    for key in (BOB, CAROL, ALICE):
+        with pytest.raises(StepRefused, match="wants it with other parameters"):
+            handed_in(life, said(request, key))
+    assert handed_in(life, said(request, BOB, params=less)).state is ApprovalState.APPROVED
+    # The agent's own, where they are named; a parameter is not another by how its number is spelled.
+    as_asked = said(request, BOB, params={**PARAMS, "amount": 5.0})
+    life = handed_in(life, as_asked)
+    assert life.state is ApprovalState.ENDORSED
+    life = handed_in(life, said(request, CAROL, params=PARAMS))
+    assert life.state is ApprovalState.APPROVED
+    assert standing(life, PEOPLE, SOON).params is None
+
+
+def test_whoever_changed_the_parameters_takes_that_back_by_naming_those_asked_about() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    life = handed_in(life, said(request, params={**PARAMS, "amount": 1}))
+    life = handed_in(life, said(request, params=PARAMS))
+    with pytest.raises(StepRefused, match="counts once"):
+        handed_in(life, said(request))
+    life = handed_in(life, said(request, BOB))
+    assert (life.state, standing(life, PEOPLE, SOON).standing) == ("approved", "approved")
+
+
+def test_an_approval_from_before_somebody_changed_the_parameters_means_those_asked_about() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    life = handed_in(life, said(request), said(request, BOB, params={**PARAMS, "amount": 1}))
+    assert life.state is ApprovalState.ENDORSED
+    life = handed_in(life, said(request, CAROL, params=PARAMS))
+    assert (life.state, standing(life, PEOPLE, SOON).params) == (ApprovalState.APPROVED, None)
+
+
+def test_the_gate_counts_no_approval_that_does_not_say_which_parameters_it_means() -> None:
+    life = open_call(ask(needed=2))
+    request = life.call
+    entry = decided(life, said(request, params={**PARAMS, "amount": 1}), PEOPLE, SOON, LIMITS)
+    life = after(life, entry)
+    # As a service wrote it that took them.
+    for key, state in ((BOB, ApprovalState.ENDORSED), (CAROL, ApprovalState.APPROVED)):
+        forged = {"state": state, "by": key.name, "signed": said(request, key)}
+        life = after(life, entry.model_copy(update=forged))
+    found = standing(life, PEOPLE, SOON)
+    assert found.standing == "broken"
+    assert "does not say which" in found.why
 
 
 def test_times_are_kept() -> None:
@@ -299,7 +372,9 @@ def test_no_more_seats_are_filled_than_there_are_or_than_people_have_approved(
     names = [key.name for key in (ALICE, BOB, CAROL, DAVE, AGENT)]
     found = progress(
         one := ask(approvers=("finance",), needed=2),
-        seats_of(one, PEOPLE, "agent-7", [(names[a], names[b]) for a, b in delegations]),
+        seats_of(
+            one, PEOPLE, call_request().binding, [(names[a], names[b]) for a, b in delegations]
+        ),
         [names[each] for each in approvals],
     )
     assert found.filled <= min(2, len(set(approvals) - {4}))

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from lictor.errors import LictorError, NotInTime
-from lictor.history.stored_history import StoredHistory
+from lictor.history.stored_history import StoredHistory, messages_of
 from lictor_bus.gates.history import APPROVAL_ENTRIES
 from lictor_bus.logs.entry_logs import read_entry
+from lictor_bus.wire.delivery import Delivery
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
@@ -97,22 +98,37 @@ async def call_decision_of(
 ) -> ApprovalEntry:
     """The entry by which people were no longer waited for about a tool call; NotInTime while they are.
 
-    It is a bell and no permission: the tool gate says whether the call may be made, when it is asked again.
+    It is the last entry, of what was decided and used or taken back since. And it is a bell and no permission: the
+    tool gate says whether the call may be made, when it is asked again.
     """
-    stored = history.follow(APPROVAL_ENTRIES, from_start=True)
+    only = messages_of(id_=request_id)
+    latest: ApprovalEntry | None = None
+    stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    entry = read_entry(await anext(stored), ApprovalEntry.from_json)
-                    if (
-                        entry is not None
-                        and entry.request_id == request_id
-                        and not entry.state.is_undecided
-                    ):
-                        return entry
+                    each = await anext(stored)
+                    latest = _of_call(each, request_id) or latest
+                    if latest is None or latest.state.is_undecided:
+                        continue
+                    async for more in history.read(APPROVAL_ENTRIES, only, after=each.sequence):
+                        latest = _of_call(more, request_id) or latest
+                    return latest
         except TimeoutError:
+            found = "is not known here" if latest is None else "was decided by nobody"
             raise NotInTime(
-                f"nobody decided about request {request_id} within {timeout_s:g} s: the call must not be made;"
+                f"request {request_id} {found} within {timeout_s:g} s: the call must not be made;"
                 f" `lictor approvals show {request_id}` shows who may decide"
             ) from None
+
+
+def _of_call(stored: Delivery, request_id: str) -> ApprovalEntry | None:
+    entry = read_entry(stored, ApprovalEntry.from_json)
+    if entry is None or entry.request_id != request_id:
+        return None
+    if isinstance(entry.request, ApprovalRequest):
+        raise LictorError(
+            f"request {request_id} is about a program, not a tool call: `task.approval` waits for the decision."
+        )
+    return entry

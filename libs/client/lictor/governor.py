@@ -23,8 +23,8 @@ from lictor.gate_questions import GATE_TIMEOUT_S, A, ask_gate, build_question
 from lictor.governed_decision import GovernedDecision
 from lictor.history.own_history import OwnHistory
 from lictor.history.stored_decisions import AnyDecision, follow_decisions
-from lictor.history.stored_history import StoredHistory
-from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
+from lictor.history.stored_history import StoredHistory, messages_of
+from lictor.programs import PROOF_TIMEOUT_S, Program, SubmissionRefused, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.run_results import RUN_TIMEOUT_S, RunReport, result_of
 from lictor.runtimes.guarded_session import Guarding, OnAsk, OnFeedback
@@ -52,7 +52,6 @@ from lictor_schema.gates.gate import (
     ReportedBy,
     ReportGateRequest,
 )
-from lictor_schema.gates.history import HistoryFilter
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofResult
 from lictor_schema.services.desk_answer import DeskAnswer
@@ -390,21 +389,7 @@ class Governor:
         Raises SubmissionRefused or Unreachable when none was submitted, NotInTime when one was not answered.
         """
         asked = [
-            ProgramSubmission(
-                submission_id=program.submission_id(task_id, self.identity.agent_id),
-                task_id=task_id,
-                agent_id=self.identity.agent_id,
-                runtime=self.identity.runtime,
-                correlation_id=correlation_id or task_id,
-                submitted_at=self._now(),
-                language=program.language,
-                source_name=program.name,
-                target=program.target,
-                program=program.source,
-                inputs=program.written_inputs(),
-                layer_hash=program.layer_hash,
-                timeout_ms=program.timeout_ms,
-            )
+            self._submission(program, task_id, correlation_id or task_id)
             for program in (
                 Program(given) if isinstance(given, str) else given for given in programs
             )
@@ -414,6 +399,27 @@ class Governor:
         async with aclosing(answers):
             found = {each.submission_id: each async for each in answers}
         return [found[each.submission_id] for each in asked]
+
+    def _submission(self, program: Program, task_id: str, correlation_id: str) -> ProgramSubmission:
+        try:
+            return ProgramSubmission(
+                submission_id=program.submission_id(task_id, self.identity.agent_id),
+                task_id=task_id,
+                agent_id=self.identity.agent_id,
+                runtime=self.identity.runtime,
+                correlation_id=correlation_id,
+                submitted_at=self._now(),
+                language=program.language,
+                source_name=program.name,
+                target=program.target,
+                program=program.source,
+                inputs=program.written_inputs(),
+                layer_hash=program.layer_hash,
+                timeout_ms=program.timeout_ms,
+            )
+        except ValidationError as error:
+            told = "; ".join(f"{p.path} {p.problem}" for p in describe_validation_error(error)[:5])
+            raise SubmissionRefused(f"{program.name}: {told}; nothing was submitted.") from None
 
     async def approval(
         self, proved: ProofResult, *, timeout_s: float = APPROVAL_TIMEOUT_S
@@ -436,7 +442,8 @@ class Governor:
     ) -> ApprovalEntry:
         """Wait until people are no longer waited for about a tool call; then ask the tool gate again.
 
-        Raises NotInTime when nobody decided. Whether the call may be made is for the gate to say.
+        Raises NotInTime when nobody decided, LictorError for the request of a program. The entry tells where the
+        request stands now; whether the call may be made is for the gate to say.
         """
         return await call_decision_of(self._history, request_id, timeout_s)
 
@@ -547,7 +554,7 @@ class Governor:
     async def sealed_version(self, episode_id: str, version: int) -> bytes:
         """The seal bundle of one version of an episode that is sealed; raises LictorError when there is none."""
         found = 0
-        async with aclosing(self._history.read(EPISODES, HistoryFilter(id=episode_id))) as versions:
+        async with aclosing(self._history.read(EPISODES, messages_of(id_=episode_id))) as versions:
             async for stored in versions:
                 found += 1
                 if found == version:
@@ -562,7 +569,7 @@ class Governor:
         return bundle_lines(self._client, bundle)
 
     async def _bundle(self, episode_id: str) -> bytes:
-        only = HistoryFilter(id=episode_id)
+        only = messages_of(id_=episode_id)
         async with aclosing(self._history.follow(EPISODES, only, from_start=True)) as versions:
             newest = await anext(versions)
         # A correction is sealed as a further version of the same episode: the newest counts.

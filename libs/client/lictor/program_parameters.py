@@ -7,7 +7,7 @@ import ast
 import re
 from typing import Final
 
-from lictor_schema.proofs.inputs import InputParameter
+from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS, InputParameter
 from lictor_schema.proofs.program import Language
 
 _TYPES: Final = ("bool", "int", "float", "str")
@@ -23,7 +23,11 @@ def parameters_of(
 ) -> tuple[InputParameter, ...] | None:
     """The parameters of the target; None when that can't be told here."""
     found = _of_python(source, target) if language == "python" else _of_commands(source, language)
-    if found is None:
+    if (
+        found is None
+        or len(found) > MAX_INPUTS
+        or any(len(name) > MAX_INPUT_NAME for name, _ in found)
+    ):
         return None
     return tuple(InputParameter(name=name, type=type_) for name, type_ in found)
 

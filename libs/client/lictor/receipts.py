@@ -7,7 +7,7 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor.errors import LictorError, NotAllowed, Unreachable
-from lictor.history.stored_history import StoredHistory
+from lictor.history.stored_history import StoredHistory, messages_of
 from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.gates.history import DECISIONS, RECEIPTS
 from lictor_bus.logs.entry_logs import body_in
@@ -61,7 +61,7 @@ async def find_decision(
 ) -> DecisionRecord | None:
     """A decision by its id; quick when its task is given, else all are read."""
     wanted = record_id.encode()
-    async with aclosing(history.read(DECISIONS, HistoryFilter(task_id=task_id))) as decisions:
+    async with aclosing(history.read(DECISIONS, messages_of(task_id=task_id))) as decisions:
         async for stored in decisions:
             if wanted in stored.body:
                 record = body_in(stored, DecisionRecord.from_json)

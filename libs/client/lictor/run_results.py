@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lictor.errors import LictorError, NotInTime
-from lictor.history.stored_history import StoredHistory
+from lictor.history.stored_history import StoredHistory, messages_of
 from lictor_approval.request_binding import why_not_journal_of
 from lictor_bus.gates.history import APPROVAL_ENTRIES, RUNS
 from lictor_bus.logs.entry_logs import read_entry
@@ -35,7 +35,6 @@ from lictor_schema.approvals.run import (
     UndoStarted,
     parse_run_entry,
 )
-from lictor_schema.gates.history import HistoryFilter
 
 RUN_TIMEOUT_S = 600.0
 CallStage = Literal[
@@ -107,7 +106,7 @@ async def journal_of(
     """The journal of the run by a request, once it has ended; `on_change` is told how far the request is."""
     request: AnyApprovalRequest | None = None
     latest: ApprovalEntry | None = None
-    only = HistoryFilter(id=request_id)
+    only = messages_of(id_=request_id)
     stored = history.follow(APPROVAL_ENTRIES, only, from_start=True)
     async with aclosing(stored):
         try:

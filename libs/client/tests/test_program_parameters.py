@@ -30,6 +30,9 @@ def told(source: str, language: Any = "python", target: str = "main") -> list[st
         ("def main(", None),
         ("(" * 100_000, None),
         ("\0", None),
+        (f"def main({'p' * 256}: int): pass", ["p" * 256 + ": int"]),
+        (f"def main({'p' * 257}: int): pass", None),
+        (f"def main({', '.join(f'p{n}: int' for n in range(101))}): pass", None),
     ],
 )
 def test_python(source: str, takes: list[str] | None) -> None:

@@ -463,6 +463,8 @@ def _proof(drawn: Fields) -> Fields:
 
 
 def _value_condition(drawn: Fields) -> Fields:
+    named = tuple(each for each in drawn["one_of"] or () if each is not None) or None
+    drawn = {**drawn, "one_of": named}
     others = [drawn[name] for name in ("one_of", "at_least", "at_most")]
     return {**drawn, "any": True if all(each is None for each in others) else None}
 

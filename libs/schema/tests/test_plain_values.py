@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lictor_schema.approvals.plain_values import UnreadableValue, plain
+from lictor_schema.approvals.plain_values import UnreadableValue, plain, shown
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,25 @@ def test_each_kind_of_value_is_read(written: Any, value: Any) -> None:
 def test_what_is_written_in_no_known_way_is_refused(written: Any) -> None:
     with pytest.raises(UnreadableValue):
         plain(written)
+
+
+LARGE = {"int": hex(10**5000)}
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ({"tuple": [1, "a\u202eb"]}, "(1, 'a\\u202eb')"),
+        (LARGE, f'{{"int":"{hex(10**5000)}"}}'),
+        ([LARGE], f'[{{"int":"{hex(10**5000)}"}}]'),
+        (
+            {"map": [["k\u202e", {"tuple": [LARGE]}]]},
+            f'{{"map":[["k\\u202e",{{"tuple":[{{"int":"{hex(10**5000)}"}}]}}]]}}',
+        ),
+        ({"other": "\x9b"}, '{"other":"\\u009b"}'),
+    ],
+)
+def test_each_value_is_shown_and_as_it_is_stored_where_python_writes_it_in_no_way(
+    written: Any, text: str
+) -> None:
+    assert shown(written) == text

@@ -200,13 +200,15 @@ def _of_session(life: RequestLife | None, entry: AnySessionEntry) -> RequestLife
 
 def _check_session(entry: AnySessionEntry, request: CallApprovalRequest) -> None:
     mine = request.binding
-    if (mine.runtime, mine.session_id, mine.task_id, mine.agent_id, mine.definition_hash) != (
+    # Only its agent asks about a call and makes it. How a call ended, and that nobody wants to make it any more,
+    # anybody in the session may report: its log says so, and is the authority.
+    is_agents = isinstance(entry, CallAsked | CallReserved)
+    if (mine.runtime, mine.session_id, mine.task_id, mine.definition_hash) != (
         entry.runtime,
         entry.session_id,
         entry.task_id,
-        entry.agent_id,
         entry.definition_hash,
-    ):
+    ) or (is_agents and mine.agent_id != entry.agent_id):
         raise MessageRefused(
             f"`{entry.kind}` of session {entry.session_id!r} names request {request.request_id},"
             " which is another session's, task's, agent's or definition's",

@@ -27,18 +27,20 @@ async def store(client: Client, entry: ApprovalEntry) -> None:
 
 
 async def stored_request(
-    client: Client, inputs: Inputs | None = None, **proved: Any
+    client: Client, inputs: Inputs | None = None, runtime: str | None = None, **proved: Any
 ) -> ApprovalRequest:
     """A request on the bus, with its program at the place that it names."""
     await streams.declare(client, streams.APPROVALS, streams.PROGRAMS)
-    mine = submission(inputs=inputs)
-    asked = asked_for(mine, 3, proof(mine, **proved), 5, at=NOW, within=A_DAY)
+    mine = submission(inputs=inputs, runtime=runtime)
+    asked = asked_for(mine, 3, proof(mine, runtime=runtime, **proved), 5, at=NOW, within=A_DAY)
     for number in range(asked.program_sequence):
         submitted = submission(submission_id=f"s-{asked.program_sequence - 2 - number}")
         if number == asked.program_sequence - 1:
             submitted = mine
         await publish_one(
-            client, streams.PROGRAMS, Outgoing(subjects.program(None, "t-1"), submitted.to_json())
+            client,
+            streams.PROGRAMS,
+            Outgoing(subjects.program(submitted.runtime, "t-1"), submitted.to_json()),
         )
     await store(client, requested(asked))
     return asked

@@ -81,6 +81,24 @@ async def test_what_the_agent_cancels_waits_for_nobody(bus: Bus, decided: bool) 
         assert "`cancelled` already" in str((await bus.say(request)).reason)
 
 
+async def test_another_agent_of_the_session_may_report_the_end_and_that_nobody_wants_it(
+    bus: Bus,
+) -> None:
+    """The session's log is the authority: what it says is never a dead letter because of who reported it."""
+    bus.trust(ALICE)
+    one, two = now_asked(), now_asked(number=2)
+    async with bus.service():
+        await bus.log(asked(one))
+        await bus.log(asked(two))
+        await bus.until_states("requested", "requested")
+        await bus.say(one)
+        await bus.log(used(one))
+        await bus.log(ended(one, agent_id="another"))
+        await bus.log(cancelled(two, agent_id="another"))
+        await bus.until_states("called", "cancelled")
+        assert await bus.dead() == []
+
+
 @pytest.mark.parametrize("decided", [False, True])
 async def test_a_request_that_a_new_one_replaced_waits_for_nobody(bus: Bus, decided: bool) -> None:
     """A file that the call names has changed, say."""

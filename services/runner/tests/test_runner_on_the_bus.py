@@ -382,15 +382,25 @@ async def _lictor(bus: Bus, *arguments: str) -> tuple[int | None, str]:
 
 
 async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bus) -> None:
-    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    request_id, delivery = await bus.approved(
+        program("pay('ada', 5)\nsend('refuse')"), runtime="agents"
+    )
     await bus.runner().handle(delivery)
     code, listed = await _lictor(bus, "runs", "list")
     assert code == 0, listed
     assert request_id in listed
     assert "compensated" in listed
+    assert "  agents  " in listed
     code, shown = await _lictor(bus, "runs", "show", request_id[:8])
     assert code == 0, shown
-    for told in ("alice", '(account="ada", cents=5)', "receipt-ada-5", "undone", "not done"):
+    for told in (
+        "alice",
+        "runtime      agents",
+        '(account="ada", cents=5)',
+        "receipt-ada-5",
+        "undone",
+        "not done",
+    ):
         assert told in shown
     code, told = await _lictor(bus, "runs", "show", request_id, "--json")
     assert (code, json.loads(told)["entries"][-1]["outcome"]) == (0, "compensated")

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from lictor.history.id_prefixes import SHORTEST, one_of
-from lictor.history.stored_history import StoredHistory
+from lictor.history.stored_history import StoredHistory, messages_of
 from lictor.history.stream_contents import extent, latest, stored
 from lictor_bus.gates.history import DECISIONS
 from lictor_bus.names import streams, subjects
@@ -17,7 +17,6 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.guard_decision import GuardDecision
-from lictor_schema.gates.history import HistoryFilter
 
 log = logging.getLogger("lictor.client")
 
@@ -91,7 +90,7 @@ async def follow_decisions(
     history: StoredHistory, task_id: str | None, *, of_guards_too: bool, since_start: bool
 ) -> AsyncGenerator[AnyDecision, None]:
     """Decisions on one task or on all, for ever; what this version can't read is left out and told."""
-    only = HistoryFilter(task_id=task_id, with_gates=of_guards_too)
+    only = messages_of(task_id=task_id, with_gates=of_guards_too)
     found = history.follow(DECISIONS, only, from_start=since_start)
     async with aclosing(found):
         async for delivery in found:

@@ -3,11 +3,26 @@
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
+from pydantic import ValidationError
+
+from lictor.errors import LictorError
 from lictor_bus.gates.history import HistoryKind, PublishedKind
 from lictor_bus.wire.delivery import Delivery
+from lictor_schema.errors import describe_validation_error
 from lictor_schema.gates.history import HistoryFilter, PublishedAnswer
 
 EVERYTHING = HistoryFilter()
+
+
+def messages_of(
+    *, id_: str | None = None, task_id: str | None = None, with_gates: bool = False
+) -> HistoryFilter:
+    """Which messages; LictorError for an id that nothing can have, before anybody waits for it."""
+    try:
+        return HistoryFilter(id=id_, task_id=task_id, with_gates=with_gates)
+    except ValidationError as error:
+        told = "; ".join(f"{p.path} {p.problem}" for p in describe_validation_error(error))
+        raise LictorError(f"nothing can be found: {told}.") from None
 
 
 class StoredHistory(Protocol):

@@ -4,10 +4,10 @@ import json
 import uuid
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from lictor.desk_orders import ask_desk
 from lictor.errors import LictorError
@@ -15,6 +15,7 @@ from lictor_approval.call_decisions import latest_use
 from lictor_approval.request_life import kind_of
 from lictor_approval.signed_decisions import sign_decision
 from lictor_cli.approvals.deciders import Deciders, approvers_option
+from lictor_cli.approvals.meant_params import meant, meant_arguments
 from lictor_cli.approvals.show import described
 from lictor_cli.approvals.sources import find_request, program_of, request_argument, requests_at
 from lictor_cli.desk_order import (
@@ -26,6 +27,7 @@ from lictor_cli.desk_order import (
     told,
     yes_option,
 )
+from lictor_cli.json_input import json_object, object_in
 from lictor_cli.main import FAILED
 from lictor_cli.output.terminal import (
     common_arguments,
@@ -47,8 +49,8 @@ from lictor_schema.approvals.approval import (
 )
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_schema.sessions.session_questions import Params
 from lictor_seal import SigningKey, TrustStore
 
 _PROGRAM_GOOD_FOR = timedelta(minutes=10)
@@ -111,12 +113,17 @@ def _approve_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="a call: let exactly the same call be made again in this session, where its policies allow that",
     )
+    meant_arguments(parser)
     _arguments(parser)
 
 
 def _approve_terms(options: Namespace) -> Terms:
+    names_params = options.as_edited or options.as_asked
+    if options.session and names_params:
+        raise LictorError("parameters that are named are approved once, not for the session.")
     scope = {"scope": "session"} if options.session else {}
-    return Terms("approve", "approve", options.good_for, options.session, scope)
+    only_calls = options.session or names_params
+    return Terms("approve", "approve", options.good_for, only_calls, scope)
 
 
 def _reject_arguments(parser: ArgumentParser) -> None:
@@ -146,27 +153,23 @@ def _edit_arguments(parser: ArgumentParser) -> None:
 
 def _edit_terms(options: Namespace) -> Terms:
     params = params_given(options.params)
-    lines = json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
-    shown = ("Approved with these parameters instead:", *(f"  {harmless_json(e)}" for e in lines))
+    shown = (
+        *_with_params("Approved with these parameters instead:", params),
+        "Files that only these name are not shown above: nothing says what is in them.",
+    )
     return Terms("approve", "edit", options.good_for, True, {"params": params}, shown)
+
+
+def _with_params(title: str, params: Params) -> tuple[str, ...]:
+    lines = json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
+    return title, *(f"  {harmless_json(each)}" for each in lines)
 
 
 def params_given(text: str) -> dict[str, Any]:
     """The parameters in an argument: an object, or the path of a file that holds one."""
-    where = "--params"
-    if not text.lstrip().startswith("{"):
-        where = text
-        try:
-            text = Path(text).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise LictorError(f"{where} can't be read: {error}.") from None
-    try:
-        found: object = parse_json(text)
-    except CanonicalError as error:
-        raise LictorError(f"{where}: {error}.") from None
-    if not isinstance(found, dict):
-        raise LictorError(f"{where} holds no JSON object.")
-    return cast(dict[str, Any], found)
+    if text.lstrip().startswith(("{", "[")):
+        return object_in(text, "--params")
+    return json_object(Path(text))
 
 
 def _delegate_arguments(parser: ArgumentParser) -> None:
@@ -205,7 +208,14 @@ async def _decide(options: Namespace, terms: Terms) -> int:
             raise LictorError(
                 f"request {request.request_id} is about a program: it is approved as it is, once, or rejected."
             )
-        if not is_as_looked_at(options.hash, now, f"the request is about {now}"):
+        looked_at = options.hash
+        if terms.verb == "approve" and isinstance(request, CallApprovalRequest):
+            said = meant(life, options)
+            shown = _with_params("Approved with these parameters:", said["params"]) if said else ()
+            terms = replace(terms, said={**terms.said, **said}, shown=shown)
+            # There, it is the hash of the parameters.
+            looked_at = None if options.as_edited else options.hash
+        if not is_as_looked_at(looked_at, now, f"the request is about {now}"):
             return FAILED
         if terms.decision == "approve" and isinstance(request, ApprovalRequest):
             # What can't be shown can't be approved.

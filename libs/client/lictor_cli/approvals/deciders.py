@@ -14,7 +14,7 @@ from lictor.errors import LictorError
 from lictor_approval.call_decisions import counted
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.quorum import AskProgress, progress, seats_of
-from lictor_approval.request_life import RequestLife, agreed
+from lictor_approval.request_life import RequestLife
 from lictor_approval.signed_decisions import Approvers
 from lictor_schema.sessions.session_questions import CallAsk
 
@@ -51,8 +51,8 @@ class Deciders:
 
     approvers: Approvers | None
     now: datetime
-    _seen: dict[tuple[str, str], tuple[AskShown, ...]] = field(
-        default_factory=dict[tuple[str, str], tuple[AskShown, ...]]
+    _seen: dict[tuple[str, str, str], tuple[AskShown, ...]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[AskShown, ...]]
     )
 
     @classmethod
@@ -73,7 +73,7 @@ class Deciders:
         if life.decisions:
             return self._looked_up(life)
         binding = life.call.binding
-        key = (binding.asks_hash, binding.agent_id)
+        key = (binding.asks_hash, binding.agent_id, binding.runtime)
         if key not in self._seen:
             self._seen[key] = self._looked_up(life)
         return self._seen[key]
@@ -81,7 +81,7 @@ class Deciders:
     def _looked_up(self, life: RequestLife) -> tuple[AskShown, ...]:
         request, approvers = life.call, self.approvers
         if approvers is None:
-            by = tuple(each.decision.by for each in agreed(life.decisions))
+            by = tuple(each.decision.by for each in life.agreed)
             return tuple(
                 AskShown(ask, by, max(0, ask.needed - len(by)), None) for ask in request.asks
             )
@@ -90,9 +90,8 @@ class Deciders:
                 request, approvers
             )
         else:
-            agent = request.binding.agent_id
             found = tuple(
-                progress(ask, seats_of(ask, approvers, agent), ()) for ask in request.asks
+                progress(ask, seats_of(ask, approvers, request.binding), ()) for ask in request.asks
             )
         return tuple(self._shown(each, approvers) for each in found)
 

@@ -12,11 +12,11 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
     common_arguments,
     counted,
-    printable,
     quiet_logs,
     say,
     say_json,
     say_table,
+    spelled_out,
 )
 from lictor_schema.approvals.approval import ApprovalRequest, ApprovalState
 from lictor_schema.proofs.inputs import shown_inputs
@@ -73,12 +73,18 @@ def told(options: Namespace, everything: list[RequestLife], deciders: Deciders) 
                 "decides",
                 "verdict",
                 "coverage",
+                "runtime",
                 "agent",
                 "about",
             ),
             [_row(life, deciders) for life in sorted(shown, key=_order)],
+            exact=("about",),
         )
     say(_summed(counts(everything)))
+
+
+def _runtime(name: str | None) -> str:
+    return "" if name is None else f" of runtime {name}"
 
 
 def _order(life: RequestLife) -> tuple[int, str]:
@@ -112,11 +118,11 @@ def _row(life: RequestLife, deciders: Deciders) -> tuple[str, ...]:
         decides, verdict, badge = "any approver", _verdict(request), _badge(request)
         mine = request.binding
         values = ", ".join(shown_inputs(mine.inputs))
-        given = f" with {printable(values, _MAX_VALUES)}" if values else ""
-        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}{given}"
+        given = f" with {spelled_out(values, _MAX_VALUES)}" if values else ""
+        about = f"{mine.source_name} ({mine.target}) of task {mine.task_id}{_runtime(mine.runtime)}{given}"
     else:
         decides, verdict, badge = _decides(life, deciders), "-", "-"
-        about = f"{request.binding.tool} in task {request.binding.task_id}"
+        about = f"{request.binding.tool} in task {request.binding.task_id}{_runtime(request.binding.runtime)}"
     return (
         request.request_id,
         kind_of(life),
@@ -125,6 +131,7 @@ def _row(life: RequestLife, deciders: Deciders) -> tuple[str, ...]:
         decides if life.state.is_undecided else "-",
         verdict,
         badge,
+        request.binding.runtime or "-",
         request.binding.agent_id,
         about,
     )

@@ -2,6 +2,7 @@
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from lictor_approval.approval_policy import (
     needs_findings,
     policy_hash,
     values_not_looked_at,
+    values_of_several_types,
 )
 from lictor_approval.errors import ConfigRefused
 from lictor_bus.logs.certificates import load_certificate
@@ -70,13 +72,7 @@ async def run(options: Namespace) -> int:
         return FAILED
     if options.action == "lint":
         problems = _undecidable(policy)
-        warnings = [
-            f"rule {name} allows what was never compared with Python: leave `rehearsed: false` out"
-            for name in lifts_rehearsal(policy)
-        ] + [
-            f"rule {name} allows whatever value is given: say `one_of`, `at_least` or `at_most` where that matters"
-            for name in values_not_looked_at(policy)
-        ]
+        warnings = list(_warnings(policy))
         told = {
             "ok": not problems,
             "policy_hash": policy_hash(policy),
@@ -103,6 +99,20 @@ async def run(options: Namespace) -> int:
             looked = await _with_certificate(looked, life.program, data)
     _tell(judge(policy, life.program, looked), options.json)
     return OK
+
+
+def _warnings(policy: ApprovalPolicy) -> Iterator[str]:
+    for name in lifts_rehearsal(policy):
+        yield f"rule {name} allows what was never compared with Python: leave `rehearsed: false` out"
+    for name in values_not_looked_at(policy):
+        yield (
+            f"rule {name} allows whatever value is given: say `one_of`, `at_least` or `at_most` where that matters"
+        )
+    for name, value in values_of_several_types(policy):
+        yield (
+            f"rule {name} names values of several types in one_of of {value}: a value that is none of them leaves it"
+            " unknown; name values of its parameter's type alone, such as `1.0` beside `2.5`"
+        )
 
 
 def _undecidable(policy: ApprovalPolicy) -> list[str]:

@@ -16,9 +16,15 @@ from lictor_cli.approvals.sources import (
     requests_at,
 )
 from lictor_cli.main import OK
-from lictor_cli.output.shown_text import unseen
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
+from lictor_cli.output.terminal import (
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    spelled_out,
+)
+from lictor_schema.approvals.approval import ApprovalBinding, ApprovalEntry, ApprovalRequest
 from lictor_schema.proofs.inputs import shown_inputs
 from lictor_schema.proofs.proof import GuaranteeResult
 
@@ -51,7 +57,7 @@ async def run(options: Namespace) -> int:
     if program is not None:
         say()
         for line in program.splitlines():
-            say(_harmless(line))
+            say(spelled_out(line))
     return OK
 
 
@@ -71,7 +77,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     yield from _fields(
         ("request", request.request_id),
         ("state", life.state.value + until),
-        ("agent", f"{binding.agent_id} in task {binding.task_id}"),
+        ("agent", _who(binding)),
         ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
         ("verdict", _verdict(request)),
     )
@@ -80,7 +86,7 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
     if request.summary is None:
         yield "What it may do: the prover told no summary; read the program."
     else:
-        yield from map(_harmless, request.summary.splitlines())
+        yield from map(spelled_out, request.summary.splitlines())
     yield ""
     yield from _left_unsaid(request)
     yield "Proved:"
@@ -103,6 +109,17 @@ def _described_program(life: RequestLife, entries: Iterable[ApprovalEntry]) -> I
         yield f"{entry.state.value:<9}  {entry.at} by {printable(entry.by + why)}"
 
 
+def _who(binding: ApprovalBinding) -> str:
+    """The agent and the task are what the submission says of itself; the runtime is whose account handed it in."""
+    runtime = binding.runtime
+    of = (
+        "a runtime that is not named (stored before 0.2)"
+        if runtime is None
+        else f"runtime {runtime}"
+    )
+    return f"{binding.agent_id} in task {binding.task_id} of {of}"
+
+
 def _values(request: ApprovalRequest) -> Iterable[str]:
     """The values that it runs with, whole: blanks count, and what can't be seen is spelled out."""
     values = shown_inputs(request.binding.inputs)
@@ -111,7 +128,7 @@ def _values(request: ApprovalRequest) -> Iterable[str]:
     yield ""
     yield "It runs with these values, and no others:"
     for each in values:
-        yield f"  {_harmless(each)}"
+        yield f"  {spelled_out(each)}"
 
 
 def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:
@@ -153,8 +170,3 @@ def _certificate(request: ApprovalRequest) -> str:
 def _fields(*pairs: tuple[str, str]) -> Iterable[str]:
     for name, value in pairs:
         yield f"{name:<9}  {printable(value)}"
-
-
-def _harmless(line: str) -> str:
-    """A line with its layout, and nothing that could steer a terminal."""
-    return "".join(" " if hidden else char for char, hidden in unseen(line))

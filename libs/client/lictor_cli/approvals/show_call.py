@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from lictor_approval.request_life import RequestLife
 from lictor_cli.approvals.deciders import AskShown, Deciders, time_left
+from lictor_cli.approvals.meant_params import edits_now
 from lictor_cli.output.shown_text import folded, harmless_json, printable
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.approvals.call_approval import CallApprovalRequest
@@ -35,10 +36,9 @@ def described_call(
     yield from _behind_a_bar(request.params)
     yield ""
     yield from _files(request)
-    edits = [each.decision for each in life.agreed if each.decision.params is not None]
-    if edits and edits[-1].params is not None:
-        yield f"Parameters, as {printable(edits[-1].by)} changed them:"
-        yield from _behind_a_bar(edits[-1].params)
+    for changed, (by, params) in edits_now(life).items():
+        yield f"Parameters, as {printable(by)} changed them ({changed}):"
+        yield from _behind_a_bar(params)
         yield ""
     yield "So far:"
     for entry in entries:
@@ -128,8 +128,11 @@ def _how_to_decide(life: RequestLife) -> Iterable[str]:
         return
     yield "Decide:"
     if life.state.is_undecided:
-        yield f"  lictor approvals approve {name} {_KEY}"
-        if all("session" in ask.remember for ask in request.asks):
+        changed = edits_now(life)
+        for each in changed:
+            yield f"  lictor approvals approve {name} {_KEY} --as-edited --hash {each}"
+        yield f"  lictor approvals approve {name} {_KEY}{' --as-asked' if changed else ''}"
+        if not changed and all("session" in ask.remember for ask in request.asks):
             yield f"  lictor approvals approve {name} {_KEY} --session"
         yield f"  lictor approvals edit {name} {_KEY} --params JSON"
         yield f"  lictor approvals delegate {name} {_KEY} --to NAME"

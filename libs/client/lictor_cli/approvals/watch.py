@@ -61,7 +61,8 @@ async def run(options: Namespace) -> int:
 def _line(entry: ApprovalEntry) -> str:
     why = f": {entry.reason}" if entry.reason else ""
     if entry.request is not None:
-        request, agent = entry.request, entry.request.binding.agent_id
+        request, binding = entry.request, entry.request.binding
+        agent = f"{binding.agent_id} of runtime {binding.runtime or 'unknown'}"
         if isinstance(request, ApprovalRequest):
             why = f": {request.binding.source_name} ({request.binding.target}) of {agent}"
         else:

@@ -202,7 +202,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         raise SettingsRefused(f"{path} is not UTF-8 text; correct it and install again.") from None
     try:
         settings: Any = json.loads(text) if text.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsRefused(
             f"{path} is not JSON ({error}); correct it and install again."
         ) from None

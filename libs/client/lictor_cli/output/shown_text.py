@@ -26,8 +26,9 @@ _SHOWS_NOTHING = frozenset(
         (0xFE00, 0xFE0F),
         (0xFFA0, 0xFFA0),
         (0xE0100, 0xE01EF),
-        # The empty pattern of Braille.
+        # The blank of Braille, and a note head that nobody sees.
         (0x2800, 0x2800),
+        (0x1D159, 0x1D159),
     )
     for code in range(first, last + 1)
 )
@@ -42,11 +43,19 @@ def unseen(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def harmless_json(text: str) -> str:
-    """The same JSON, with all escaped that could steer a terminal, shows nothing, or is piled onto a letter."""
-    if text.isascii() and text.isprintable():
-        return text
+    """The same JSON with all that could steer a terminal escaped: JSON itself asks that only of C0 controls."""
     # Outside of strings there is nothing but ASCII; what is no character of the first plane is a pair.
-    return "".join(json.dumps(char)[1:-1] if hidden else char for char, hidden in unseen(text))
+    return spelled_out(text)
+
+
+def spelled_out(text: str, limit: int | None = None) -> str:
+    """One line in which every character is seen: what would steer a terminal, shows nothing or is piled up, is escaped.
+
+    For values and texts that somebody decides about: two of them that differ never look the same for a blank.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(json.dumps(char)[1:-1] if hidden else char for char, hidden in unseen(text))
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
 def printable(text: str, limit: int | None = None) -> str:

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 from lictor.errors import LictorError
 from lictor_cli.output.shown_text import harmless_json as harmless_json
 from lictor_cli.output.shown_text import printable as printable
+from lictor_cli.output.shown_text import spelled_out as spelled_out
 
 # Fewer characters than this beside something else are hard to read.
 _READABLE = 32
@@ -96,9 +97,12 @@ def _from(here: Path, path: Path) -> str | None:
     return f"./{relative}" if relative.startswith("-") else relative
 
 
-def say_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: rich at a terminal, else columns with two spaces between them."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+def say_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, exact: Collection[str] = ()
+) -> None:
+    """A table: rich at a terminal, else columns with two spaces between them; those named `exact` keep each blank."""
+    shown = [spelled_out if title in exact else printable for title in titles]
+    cells = [[show(cell) for show, cell in zip(shown, row, strict=True)] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     if at_terminal():
         _say_fitted(titles, cells, widths)

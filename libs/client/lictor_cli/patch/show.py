@@ -4,7 +4,14 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.output.terminal import (
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    spelled_out,
+)
 from lictor_cli.patch.sources import find_patch, patch_argument, patch_as_json, patches_at
 from lictor_contracts.patch.life import Patch
 from lictor_schema.contracts.patch import PatchEntry
@@ -62,4 +69,4 @@ def _show(patch: Patch, entries: list[PatchEntry]) -> None:
         say()
         for line in proposal.diff.splitlines():
             # Layout is what a diff is about; only what could steer a terminal is taken out.
-            say("".join(char if char.isprintable() else " " for char in line))
+            say(spelled_out(line))

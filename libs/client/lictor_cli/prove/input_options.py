@@ -1,13 +1,14 @@
 """The values of a program's parameters, as `lictor prove` is given them."""
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lictor.errors import LictorError
 from lictor.program_parameters import parameters_of
+from lictor_cli.json_input import json_object
+from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_schema.proofs.inputs import PlainValue
 from lictor_schema.proofs.program import Language
 
@@ -39,7 +40,7 @@ def given_inputs(
         return None
     parameters = parameters_of(source, language, options.target) or ()
     types = {each.name: each.type for each in parameters}
-    told = cast(Mapping[str, Any], {} if options.inputs is None else _file(options.inputs))
+    told = {} if options.inputs is None else json_object(options.inputs, _MAX_BYTES)
     values: dict[str, Any] = {
         name: _from_json(name, value, types.get(name)) for name, value in told.items()
     }
@@ -49,26 +50,6 @@ def given_inputs(
             raise LictorError(f"--input is {text!r}: write NAME=VALUE.")
         values[name] = _from_text(name, value, types.get(name))
     return values
-
-
-def _file(path: Path) -> Mapping[str, Any]:
-    try:
-        data = path.read_bytes()[: _MAX_BYTES + 1]
-        if len(data) > _MAX_BYTES:
-            raise LictorError(f"{path} has more than {_MAX_BYTES} bytes.")
-        told = json.loads(data, object_pairs_hook=_object)
-    except (OSError, ValueError) as error:
-        raise LictorError(f"the values in {path} can't be read: {error}") from None
-    if not isinstance(told, dict):
-        raise LictorError(f"{path} must hold a JSON object: a value for each parameter.")
-    return cast(dict[str, Any], told)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return found
 
 
 def _from_json(name: str, value: Any, wanted: str | None) -> Any:
@@ -106,7 +87,7 @@ def _from_text(name: str, text: str, wanted: str | None) -> PlainValue:
         raise LictorError(f"--input {name}={text}: {name} is {told}.") from None
     # What the program says can't be read here: the prover tells what is wrong with it.
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = parse_json(text)
+    except CanonicalError:
         return text
     return value if isinstance(value, bool | int | float | str) else text

@@ -11,9 +11,11 @@ from lictor.history.everyones_history import EveryonesHistory
 from lictor.history.stream_contents import streams_at
 from lictor.run_results import NotRun, RunReport, journal_of, report_of
 from lictor_cli.main import FAILED, OK, WAITING
-from lictor_cli.output.terminal import printable, say, say_json, warn
+from lictor_cli.output.terminal import printable, say, say_json, spelled_out, warn
 from lictor_cli.prove.proof_output import FileReport
+from lictor_cli.runs.sources import ended
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.approvals.plain_values import shown
 from lictor_schema.approvals.run import AnyRunEntry
 from lictor_schema.proofs.proof import ProofVerdict
 
@@ -87,11 +89,11 @@ def _tell(report: FileReport, found: list[AnyRunEntry] | LictorError, options: N
             run = report_of(request_id, found)
         except LictorError as error:
             problem = error
+    entries = [] if isinstance(found, LictorError) else found
     if options.json:
-        entries = [] if isinstance(found, LictorError) else found
         say_json(_document(report, entries, run, problem))
     else:
-        for line in _lines(report, run, problem):
+        for line in _lines(report, entries, run, problem):
             say(line)
     if isinstance(problem, NotInTime):
         warn(_goes_on(request_id))
@@ -115,7 +117,12 @@ def _document(
     }
 
 
-def _lines(report: FileReport, run: RunReport | None, problem: LictorError | None) -> Iterator[str]:
+def _lines(
+    report: FileReport,
+    entries: Sequence[AnyRunEntry],
+    run: RunReport | None,
+    problem: LictorError | None,
+) -> Iterator[str]:
     name = printable(report.file)
     if run is None:
         is_open = isinstance(problem, NotInTime)
@@ -129,7 +136,9 @@ def _lines(report: FileReport, run: RunReport | None, problem: LictorError | Non
     if run.value_problem is not None:
         yield f"    no result: {printable(run.value_problem.message)}"
     elif run.ok:
-        yield f"    returned {run.value!r}"
+        finished = ended(entries)
+        result = None if finished is None else finished.result
+        yield f"    returned {spelled_out(shown(None if result is None else result.value))}"
     if run.left:
         yield f"    look at calls {', '.join(map(str, run.left))}"
     yield f"    each call: `lictor runs show {run.request_id}`"

@@ -33,6 +33,7 @@ async def run(options: Namespace) -> int:
                 {
                     "run_id": entries[0].run_id,
                     "task_id": entries[0].task_id,
+                    "runtime": entries[0].runtime,
                     "begun": None if started is None else json.loads(started.to_json()),
                     "ended": None if finished is None else json.loads(finished.to_json()),
                 }
@@ -42,7 +43,7 @@ async def run(options: Namespace) -> int:
         say("no runs")
         return OK
     say_table(
-        ("run", "began", "outcome", "effects", "approved by", "task"),
+        ("run", "began", "outcome", "effects", "approved by", "task", "runtime"),
         (_row(each) for each in shown),
     )
     return OK
@@ -60,4 +61,12 @@ def _row(entries: Sequence[AnyRunEntry]) -> tuple[str, ...]:
         effects += f", {finished.undone} undone"
     by = "-" if started is None else started.approved_by
     first = entries[0]
-    return (first.run_id, first.at, _outcome(entries), effects, by, first.task_id)
+    return (
+        first.run_id,
+        first.at,
+        _outcome(entries),
+        effects,
+        by,
+        first.task_id,
+        first.runtime or "-",
+    )

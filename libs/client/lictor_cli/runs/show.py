@@ -8,13 +8,14 @@ from datetime import datetime
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
     common_arguments,
-    printable,
     quiet_logs,
     say,
     say_json,
     say_table,
+    spelled_out,
 )
-from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at, shown_value
+from lictor_cli.runs.sources import begun, ended, find_run, lines, runs_at
+from lictor_schema.approvals.plain_values import shown
 from lictor_schema.approvals.run import AnyRunEntry, RunTakenOver
 from lictor_schema.proofs.inputs import shown_inputs
 
@@ -44,34 +45,38 @@ async def run(options: Namespace) -> int:
             {
                 "run_id": entries[0].run_id,
                 "task_id": entries[0].task_id,
+                "runtime": entries[0].runtime,
                 "entries": [json.loads(entry.to_json()) for entry in entries],
             }
         )
         return OK
     for name, value in _fields(entries):
-        say(f"{name:<11}  {printable(value)}")
+        say(f"{name:<11}  {spelled_out(value)}")
     effects = lines(entries)
     if effects:
         say()
         say_table(
             ("call", "effect", "became", "with"),
             ((str(each.call), each.effect, each.became, each.told) for each in effects),
+            exact=("with",),
         )
     finished = ended(entries)
     if finished is not None and finished.result is not None and finished.result.kept:
         say()
-        say(f"returned   {shown_value(finished.result.value)}")
+        say(f"returned   {spelled_out(shown(finished.result.value))}")
     if finished is not None and finished.output:
         say()
         say("printed:")
         for line in finished.output.splitlines():
-            say(f"  {printable(line)}")
+            say(f"  {spelled_out(line)}")
     return OK
 
 
 def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
     yield "run", entries[0].run_id
     yield "task", entries[0].task_id
+    if entries[0].runtime is not None:
+        yield "runtime", entries[0].runtime
     started, finished = begun(entries), ended(entries)
     if started is not None:
         yield "approved by", started.approved_by

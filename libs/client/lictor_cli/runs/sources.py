@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
-from pydantic import JsonValue
 
 from lictor.errors import LictorError
 from lictor.history.id_prefixes import REQUEST, RUN, NoSuchId, whole_id
@@ -21,7 +20,6 @@ from lictor_bus.names import subjects
 from lictor_bus.names.streams import RUNS
 from lictor_cli.output.terminal import at_terminal, warn
 from lictor_schema.approvals.approval import ApprovalState
-from lictor_schema.approvals.plain_values import UnreadableValue, plain
 from lictor_schema.approvals.run import (
     AnyRunEntry,
     EffectDone,
@@ -193,14 +191,6 @@ def lines(entries: Sequence[AnyRunEntry]) -> list[RunLine]:
             case RunStarted() | RunTakenOver() | RunFinished():
                 pass
     return list(found.values())
-
-
-def shown_value(written: JsonValue) -> str:
-    """A value of a run as Python would write it; as it is stored where that can't be read."""
-    try:
-        return repr(plain(written))
-    except UnreadableValue:
-        return canonical_json(written).decode()
 
 
 def _given(entry: EffectStarted) -> str:

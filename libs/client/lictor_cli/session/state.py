@@ -1,16 +1,15 @@
 """`lictor session snapshot, restore, reset`: the state of a guarded session kept, set back or forgotten."""
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from lictor.errors import LictorError
 from lictor.fast.session_operations import SessionOperations
 from lictor.runtimes.nats_driver import drive
+from lictor_cli.json_input import json_object
 from lictor_cli.main import FAILED, OK, UNREACHABLE
 from lictor_cli.output.terminal import printable, quiet_logs, say, say_json, warn
 from lictor_cli.session.sources import session_arguments, session_at
@@ -72,22 +71,12 @@ def _snapshot(operations: SessionOperations, options: Namespace) -> "Operation[S
 
 
 def _restore(operations: SessionOperations, options: Namespace) -> "Operation[StateChange]":
-    document = None if options.document is None else _document(options.document)
+    document = None if options.document is None else json_object(options.document)
     return operations.restore(options.cause, snapshot_id=options.name, document=document)
 
 
 def _reset(operations: SessionOperations, options: Namespace) -> "Operation[StateChange]":
     return operations.reset(options.cause)
-
-
-def _document(file: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes())
-    except ValueError as error:
-        raise LictorError(f"{file} holds no JSON ({error}).") from None
-    if not isinstance(document, dict):
-        raise LictorError(f"{file} holds no state document.")
-    return cast("dict[str, Any]", document)
 
 
 SNAPSHOT = Verb("Keep a session's state.", _snapshot_arguments, partial(_change, _snapshot))

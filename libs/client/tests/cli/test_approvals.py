@@ -112,7 +112,7 @@ async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client
     assert broker.connected_url is not None
     url = broker.connected_url.geturl()
     given = written_inputs({"to": "two  blanks\n\x1b[2J", "limit": 2**60})
-    asked = await stored_request(broker, inputs=given)
+    asked = await stored_request(broker, inputs=given, runtime="alpha")
     shown = await cli("approvals", "show", asked.request_id, "--program", "--url", url)
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
@@ -121,7 +121,9 @@ async def test_the_values_of_a_program_are_shown_as_they_are(cli, broker: Client
         f"  limit = {2**60}",
         r"  to = 'two  blanks\n\x1b[2J'",
     ]
+    assert "agent      agent-7 in task t-1 of runtime alpha" in lines
     listed = await cli("approvals", "list", "--url", url, COLUMNS="300")
+    assert "  alpha    agent-7  " in listed.stdout
     assert f"with limit = {2**60}" in listed.stdout
 
 
@@ -149,6 +151,14 @@ async def test_a_rule_that_lifts_the_rehearsal_is_warned_of(cli, tmp_path: Path)
     told = await cli("approvals", "policy", "lint", policy)
     assert told.returncode == 0, told.stderr
     assert "rule lax allows what was never compared with Python" in told.stderr
+    policy.write_text(
+        "format: lictor-approval-policy/v1\n"
+        "rules:\n"
+        "  - {name: mixed, decision: reject, reason: r, when: {inputs: {rate: {one_of: [1, 2.5]}}}}\n"
+    )
+    told = await cli("approvals", "policy", "lint", policy)
+    assert told.returncode == 0, told.stderr
+    assert "rule mixed names values of several types in one_of of rate" in told.stderr
 
 
 async def test_a_request_that_is_not_there_and_a_service_that_does_not_answer(

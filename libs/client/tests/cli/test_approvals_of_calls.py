@@ -9,17 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_samples import ALICE, BOB
-from call_samples import CAROL, EVERYBODY, GROUPS, ask, call_request, handed_in
+from approval_samples import ALICE, BOB, LIMITS
+from call_samples import (
+    CAROL,
+    EVERYBODY,
+    GROUPS,
+    PEOPLE,
+    ask,
+    call_request,
+    handed_in,
+    open_call,
+    said,
+)
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from stored_requests import store, stored_request
 
 from lictor.approvals import call_decision_of
-from lictor.errors import NotInTime
+from lictor.errors import LictorError, NotInTime
 from lictor.history.everyones_history import EveryonesHistory
-from lictor_approval.decision_validity import requested, withdrawn
-from lictor_approval.request_life import folded
+from lictor.run_results import result_of
+from lictor_approval.decision_validity import decided, requested, withdrawn
+from lictor_approval.request_life import after, folded
 from lictor_approval.signed_decisions import claimed
 from lictor_bus.names import streams, subjects
 from lictor_schema.approvals.approval import (
@@ -27,7 +38,7 @@ from lictor_schema.approvals.approval import (
     ApprovalOrder,
     ApprovalState,
 )
-from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.approvals.call_approval import CallApprovalRequest, params_hash
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.sessions.session_questions import Resource
 from lictor_seal import TrustStore
@@ -182,6 +193,49 @@ async def test_what_can_not_be_said_is_refused_before_anything_is_signed(
     assert "look at it again" in other.stderr
 
 
+async def test_once_somebody_changed_the_parameters_an_approval_says_which_it_means(
+    cli, broker: Client, url: str, tmp_path: Path
+) -> None:
+    BOB.save(tmp_path / "bob.pem")
+    request = await waiting_call(broker)
+    less = {"to": "bob@example.org", "amount": 1}
+    life = folded([requested(request)])
+    assert life is not None
+    at = datetime.now(UTC)
+    edit = said(request, params=less, at=at)
+    await store(broker, decided(life, edit, PEOPLE, at, LIMITS))
+    signed: list[ApprovalDecision] = []
+
+    async def desk(message: Msg) -> None:
+        order = ApprovalOrder.from_json(message.data)
+        signed.append(claimed(order.signed))
+        now = datetime.now(UTC)
+        state = handed_in(life, edit, order.signed, now=now).state
+        done = DeskAnswer(
+            request_id=request.request_id, outcome="done", state=state.value, sequence=3
+        )
+        await message.respond(done.to_json())
+
+    await broker.subscribe(subjects.desk("approval"), cb=desk)
+    shown = await cli("approvals", "show", request.request_id, "--url", url)
+    changed = params_hash(less)
+    assert f"Parameters, as {ALICE.name} changed them ({changed}):" in shown.stdout
+    assert f"--as-edited --hash {changed}" in shown.stdout
+    assert "--key FILE --as-asked" in shown.stdout
+    signs = ("approvals", "approve", request.request_id, "--key", "bob.pem", "--by", BOB.name)
+    there = ("--yes", "--url", url)
+    for unclear in ((), ("--as-edited", "--hash", request.binding_hash), ("--session",)):
+        told = await cli(*signs, *unclear, *there)
+        assert told.returncode == 1, unclear
+        assert not signed
+    edited = await cli(*signs, "--as-edited", "--hash", changed, *there)
+    assert (edited.returncode, edited.stderr) == (0, "")
+    assert "is approved" in edited.stdout
+    asked = await cli(*signs, "--as-asked", "--hash", request.binding_hash, *there)
+    assert "is endorsed" in asked.stdout
+    assert [each.params for each in signed] == [less, request.params]
+
+
 @pytest.mark.usefixtures("url")
 async def test_groups_stay_in_the_file_when_a_key_is_added(cli, tmp_path: Path) -> None:
     before = TrustStore.load(tmp_path / "all.json")
@@ -214,6 +268,28 @@ async def test_the_sdk_waits_until_people_have_decided_and_no_longer(broker: Cli
     await store(broker, withdrawn(life, ApprovalState.CANCELLED, datetime.now(UTC), "not needed"))
     found = await call_decision_of(history, request.request_id, 10)
     assert (found.state, found.reason) == (ApprovalState.CANCELLED, "not needed")
+
+
+async def test_the_sdk_tells_where_a_decided_call_stands_now(broker: Client) -> None:
+    await streams.declare(broker, streams.APPROVALS)
+    life, now = open_call(at=datetime.now(UTC)), datetime.now(UTC)
+    approval = decided(life, said(life.call, at=now), PEOPLE, now, LIMITS)
+    expired = withdrawn(after(life, approval), ApprovalState.EXPIRED, now, "nobody used it")
+    for entry in (requested(life.call), approval, expired):
+        await store(broker, entry)
+    found = await call_decision_of(EveryonesHistory(broker), life.call.request_id, 10)
+    assert (approval.state, found.state) == (ApprovalState.APPROVED, ApprovalState.EXPIRED)
+
+
+async def test_the_sdk_waits_for_no_decision_on_what_is_no_call(broker: Client) -> None:
+    program, history = await stored_request(broker), EveryonesHistory(broker)
+    with pytest.raises(LictorError, match="is about a program, not a tool call"):
+        await call_decision_of(history, program.request_id, 10)
+    for wait in (call_decision_of, result_of):
+        with pytest.raises(LictorError, match="is not the id of a request"):
+            await wait(history, "", 10)
+    with pytest.raises(NotInTime, match="request nope is not known here"):
+        await call_decision_of(history, "nope", 0.3)
 
 
 async def test_a_call_is_no_run_and_its_command_says_where_to_look(

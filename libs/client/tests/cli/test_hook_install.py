@@ -305,6 +305,7 @@ async def test_a_link_to_the_settings_stays_a_link(cli: Cli, tmp_path: Path) -> 
     ("content", "words"),
     [
         (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"[]", "not a JSON object"),
         (b"\xff", "not UTF-8"),
         (b'{"hooks": []}', "`hooks` is not an object"),

@@ -308,11 +308,20 @@ async def test_values_are_read_as_the_program_says(cli, tmp_path: Path) -> None:
     assert found.returncode == 0, found.stderr
     document = proof_in(found.stdout)
     assert (document["executable"], document["cannot_run"]) == (True, None)
+    (tmp_path / "deep.json").write_text('{"count": ' + "[" * 100_000 + "}")
+    (tmp_path / "twice.json").write_text('{"count": 1, "count": 2}')
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "large.json").write_text(" " * 1_100_000)
     for given, told in (
         (("--input", "count=x"), "count is of type int"),
         (("--input", "loud=yes"), "loud is true or false"),
         (("--input", "count"), "write NAME=VALUE"),
         (("--inputs", tmp_path / "none.json"), "can't be read"),
+        (("--inputs", tmp_path / "deep.json"), "nested"),
+        (("--inputs", tmp_path / "twice.json"), "stands twice"),
+        (("--inputs", tmp_path / "list.json"), "holds no JSON object"),
+        (("--inputs", tmp_path / "large.json"), "has more than"),
+        (("--inputs", tmp_path), "can't be read"),
         ((program, "--input", "count=1"), "are for one program"),
     ):
         refused = await cli("prove", *LAYERS, program, *given)
@@ -326,6 +335,7 @@ async def test_a_program_without_its_values_is_not_submitted(cli, tmp_path: Path
     for given, told in (
         ((), "main takes count: int, and no value is given for count"),
         (("--input", "count=1", "--input", "more=1"), "a value is given for more"),
+        (("--input", "count=1", "--input", f"more={'[' * 50_000}"), "a value is given for more"),
     ):
         refused = await cli("prove", program, *given, *nowhere)
         assert (refused.returncode, told in refused.stderr) == (1, True), refused.stderr

@@ -14,7 +14,7 @@ import termios
 
 import pytest
 
-from lictor_cli.output.terminal import harmless_json
+from lictor_cli.output.terminal import harmless_json, say_table, spelled_out
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 REASON = (
@@ -154,3 +154,25 @@ def test_json_that_an_agent_wrote_can_not_steer_a_terminal() -> None:
 def test_ids_are_labelled_where_a_person_watches() -> None:
     told = " ".join("\n".join(at_terminal(SCRIPTS["watch"], 80)).split())
     assert "task a-task decision 6f0d1c57-5e0d-5b8e-9d53-1c9b8a2f7e11" in told
+
+
+@pytest.mark.parametrize(
+    "char", ["\ufe0f", "\u3164", "\u034f", "\u2800", "\u200b", "\u202e", "\u00a0"]
+)
+def test_no_two_values_look_the_same_for_what_is_not_seen(char: str) -> None:
+    escaped = json.dumps(char)[1:-1]
+    assert spelled_out(f"news{char}letter") == f"news{escaped}letter"
+    assert harmless_json(json.dumps(char, ensure_ascii=False)) == f'"{escaped}"'
+
+
+def test_what_is_seen_stays_with_every_blank() -> None:
+    assert spelled_out("a   b ä 例 \U0001f600") == "a   b ä 例 \U0001f600"
+    assert json.loads(f'"{spelled_out(chr(0xE0100))}"') == chr(0xE0100)
+    assert spelled_out("x" * 11, 10) == "x" * 9 + "…"
+
+
+def test_a_column_of_values_keeps_every_blank_and_another_is_one_line_of_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_table(("what", "with"), [("a  b", "a  b\ufe0f")], exact=("with",))
+    assert capsys.readouterr().out.splitlines()[1] == "a b   a  b\\ufe0f"

@@ -5,6 +5,9 @@ allows too. It is proved part by part: each policy of the old definition has one
 denies, on the same log. Where a part can't be compared in this way, it must be the same in both; what is not known
 here, such as a plugin, always. So `not proved` says nothing about the definitions; it may well be a tightening.
 
+The same log is not all: a policy that asks people lets entries stand in a log that it could not hold before, and the
+deadline stands still by them. So one that may do that is never proved to be only stricter (`_asking_reasons`).
+
 Two rules are stricter than one would expect, because their looser forms let calls through (`test_tightening`):
 
 * a pattern costs work, and a call that costs too much is denied: fewer patterns can allow what more of them denied. So
@@ -33,9 +36,11 @@ from lictor_schema.sessions.agent_definition import AgentDefinition, Budgets, Se
 from lictor_schema.sessions.parameter_rule import ParameterRule
 from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
+    PluginSpec,
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
+    RequireApprovalSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
@@ -91,6 +96,14 @@ class _Placed:
         """Whether it gates a tool as the definition lists it."""
         return self.section is None or any(each.name == tool for each in self.section.tools)
 
+    def gates_more_than(self, other: "_Placed") -> bool:
+        """Whether there may be a tool that it gates, and the other one does not."""
+        if other.section is None:
+            return False
+        return self.section is None or not all(
+            other.gates(each.name) for each in self.section.tools
+        )
+
 
 def why_not_tighter(old: Version, new: Version) -> tuple[str, ...]:
     """What keeps the new definition from being proved to allow nothing that the old one denies; nothing when it is."""
@@ -109,6 +122,7 @@ def _reasons(old: Version, new: Version) -> Iterator[str]:
     removed = _removed(before, after)
     yield from _tool_reasons(before, after, removed)
     yield from _policy_reasons(before, after, removed)
+    yield from _asking_reasons(before, after)
     if before.completion not in (None, after.completion):
         yield "completion is another"
     if before.deadline_s is not None and (after.deadline_s or before.deadline_s + 1) > (
@@ -169,6 +183,33 @@ def _policy_reasons(
             yield f"policy {spec.name}: {reason}"
         if _matches_more(before, spec, after, counterpart.spec):
             yield f"policy {spec.name}: it may spend more on matching"
+
+
+def _asking_reasons(before: AgentDefinition, after: AgentDefinition) -> Iterator[str]:
+    """What may be asked about now that was not: no session of the old definition has such an entry, so a log that is
+    folded by both does not tell what it does to the deadline. That may be the host's, whatever the definition says."""
+    old = {spec.name: _Placed(spec, section) for _, spec, section in policy_places(before)}
+    may_pause = any(_may_pause(each.spec) for each in old.values())
+    for _, spec, section in policy_places(after):
+        known = old.get(spec.name)
+        if known is not None and not _Placed(spec, section).gates_more_than(known):
+            continue
+        what = f"policy {spec.name} asks people about more calls"
+        if _may_pause(spec):
+            yield f"{what}, and the deadline may stand still meanwhile"
+        elif _may_ask(spec) and may_pause and before.completion is not None:
+            yield f"{what}, and lets the deadline run: past it, the agent may stop unchecked"
+
+
+def _may_ask(spec: PolicySpec) -> bool:
+    return isinstance(spec, RequireApprovalSpec | PluginSpec)
+
+
+def _may_pause(spec: PolicySpec) -> bool:
+    """Whether the deadline may stand still while people decide; of a plugin, nobody knows."""
+    return _may_ask(spec) and not (
+        isinstance(spec, RequireApprovalSpec) and not spec.pauses_deadline
+    )
 
 
 def _matches_more(

@@ -32,6 +32,35 @@ class WaitingRequest(Fact, kind="waiting-request", retention="log"):
     policies: tuple[str, ...]
     expires_us: int
     pauses_deadline: bool
+    since_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """When it was made; None where an older version stored it."""
+
+
+Span = tuple[int, int]
+"""From one moment until before another, in microseconds since 1970."""
+
+
+class Pauses(Fact, kind="pauses", retention="log"):
+    """The times in which calls waited for people, and the deadline stood still.
+
+    What is over while something else still waits is kept: when people had decided about that is often heard much later,
+    and it may turn out to have waited for less.
+    """
+
+    over: tuple[Span, ...] = ()
+    """Those that are over since anything began to wait: apart from each other, in order."""
+    before_us: int = 0
+    """All those before, together."""
+    longest_us: int = 0
+    """The longest time that people had for one request: so long the deadline stands still, in all."""
+
+
+class TakenBack(Fact, kind="taken-back", retention="log"):
+    """Requests that the session took back before it knew of a decision: cancelled, or asked anew about another file."""
+
+    count: int
+    until_us: int
+    """When they are counted from the beginning again: as long after the first one as people had for it."""
 
 
 class Asking(Fact, kind="asking", retention="log"):
@@ -40,7 +69,13 @@ class Asking(Fact, kind="asking", retention="log"):
     asked: int = 0
     """Requests that there were."""
     waiting: dict[str, WaitingRequest] = Field(default_factory=dict[str, WaitingRequest])
-    """By id. What has expired leaves with the next change."""
+    """By id. What has expired leaves when the next one is made."""
+    pauses: Pauses | None = Field(default=None, exclude_if=lambda value: value is None)
+    """None while no request has let the deadline stand still."""
+    taken_back: dict[str, TakenBack] | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
+    """By the policy that asked; None while none was."""
 
 
 class AskedCall(Fact, kind="asked-call", retention="log"):

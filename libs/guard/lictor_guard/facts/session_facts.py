@@ -83,7 +83,10 @@ class Identity(Fact, kind="identity", retention="log"):
     paused_since_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
     """Since when the deadline stands still, because calls wait for people; None while it does not."""
     paused_until_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    """When it goes on at the latest: nobody may decide on any of them after that."""
+    """When it goes on at the latest: nobody may decide on any of them after that, or it has stood still for long
+    enough."""
+    waited_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """How much of `deadline_us` is time that calls have waited for people until then."""
 
     def deadline_at(self, now_us: int) -> int | None:
         """When the time is up, as it looks at a moment: later by as long as calls have waited for people."""
@@ -161,10 +164,16 @@ class CallSeen(Fact, kind="call", retention="log"):
     """Of the call that was counted when it was allowed: no other one may be made under its id."""
     approval: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The request to people by which it was allowed, or denied."""
+    agent_id: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Whose call was counted when it was allowed; None where an older version counted it."""
+    again_until_us: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Until when what people allowed is answered again, because the answer may have been lost."""
 
-    def of_another(self, signature: str) -> bool:
-        """Whether another call than that with this signature was counted under the id."""
-        return self.signature is not None and self.signature != signature
+    def of_another(self, signature: str, agent_id: str) -> bool:
+        """Whether another call than this agent's with this signature was counted under the id."""
+        if self.signature is None:
+            return False
+        return self.signature != signature or self.agent_id not in (None, agent_id)
 
 
 class Cadence(Fact, kind="cadence", retention="log"):

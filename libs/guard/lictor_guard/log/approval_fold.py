@@ -9,20 +9,22 @@ from lictor_guard.facts.approval_facts import (
     AskedCall,
     Asking,
     CallRequest,
+    Pauses,
+    TakenBack,
     WaitingRequest,
     asked_name,
     request_name,
 )
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.session_facts import IDENTITY, Identity
+from lictor_guard.log.deadline_pauses import put_off, with_pauses
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.session.call_requests import ask_hashes, request_hash
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
-    CallPermission,
     resources_hash,
 )
-from lictor_schema.core.time import to_micros
+from lictor_schema.core.time import SECOND_US, to_micros
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
     ApprovalCancelled,
@@ -32,6 +34,7 @@ from lictor_schema.sessions.session_log import (
 )
 from lictor_schema.sessions.session_questions import CallApproval
 
+ANSWERED_AGAIN_US = 60 * SECOND_US
 _ENDED = ("rejected", "expired", "cancelled")
 
 
@@ -81,17 +84,19 @@ def fold_asked(entry: CallAsked, at_us: int, facts: Facts) -> Changes:
     request = entry.request
     name = request_name(request.request_id)
     asked = asked_name(request.binding.agent_id, asked_signature(request))
-    asking = _asking(facts)
+    replaced = _pointed_to(facts, asked)
+    asking = _taken_back(_asking(facts), replaced, at_us)
     if request.binding.number <= asking.asked:
         # It stands in the log twice.
         return {}
     expires_us = micros(request.expires_at)
-    waiting = _without(asking, _pointed_to(facts, asked))
+    waiting = _without(asking, replaced)
     waiting[request.request_id] = WaitingRequest(
         policies=tuple(each.policy_id for each in request.asks),
         expires_us=expires_us,
         # Where one of those who ask wants the time to run, it runs.
         pauses_deadline=all(each.pauses_deadline for each in request.asks),
+        since_us=at_us,
     )
     number = request.binding.number
     return {
@@ -106,8 +111,9 @@ def fold_asked(entry: CallAsked, at_us: int, facts: Facts) -> Changes:
             expires_at=request.expires_at,
             expires_us=expires_us,
         ),
-        ASKING: asking.model_copy(update={"asked": number, "waiting": _open(waiting, at_us)}),
-        **_deadline(asking, waiting, at_us, facts, at_us),
+        **_waits_now(
+            asking.model_copy(update={"asked": number}), _open(waiting, at_us), at_us, at_us, facts
+        ),
     }
 
 
@@ -175,15 +181,25 @@ def fold_cancelled(entry: ApprovalCancelled, at_us: int, facts: Facts) -> Change
     known = facts.get(name)
     if not isinstance(known, CallRequest) or known.is_spent:
         return {}
+    asking = _taken_back(_asking(facts), entry.approval_request, at_us)
     return {
         name: known.model_copy(update={"standing": "cancelled"}),
-        **_settled([entry.approval_request], at_us, facts),
+        **_waits_now(asking, _without(asking, entry.approval_request), at_us, at_us, facts),
     }
 
 
-def permitted_by(permission: CallPermission | None) -> str | None:
-    """The request by which a call was allowed."""
-    return None if permission is None else permission.request.request_id
+def permitted_by(entry: CallReserved) -> Mapping[str, Any]:
+    """What is marked of a call that people allowed: by which request, and until when the same answer is given again.
+
+    Whoever lost the answer asks again within seconds. Later it may be somebody who has made the call, and forgot.
+    """
+    permission = entry.permission
+    if permission is None:
+        return {}
+    until_us = entry.at_us + ANSWERED_AGAIN_US
+    if permission.until is not None:
+        until_us = min(until_us, micros(permission.until))
+    return {"approval": permission.request.request_id, "again_until_us": until_us}
 
 
 def _settled(
@@ -193,36 +209,37 @@ def _settled(
     asking = _asking(facts)
     waiting = _without(asking, *requests)
     settled_us = at_us if settled_at is None else micros(settled_at)
-    return {
-        ASKING: asking.model_copy(update={"waiting": _open(waiting, at_us)}),
-        **_deadline(asking, waiting, at_us, facts, settled_us),
-    }
+    return _waits_now(asking, waiting, at_us, settled_us, facts)
 
 
-def _deadline(
-    asking: Asking,
-    waiting: Mapping[str, WaitingRequest],
-    at_us: int,
-    facts: Facts,
-    settled_us: int,
+def _taken_back(asking: Asking, request_id: str | None, at_us: int) -> Asking:
+    """The same with one more request that was taken back, if people may still have been at it."""
+    request = asking.waiting.get(request_id or "")
+    if request is None or at_us >= request.expires_us:
+        return asking
+    counts = dict(asking.taken_back or {})
+    for policy in request.policies:
+        before = counts.get(policy)
+        if before is not None and at_us < before.until_us:
+            counts[policy] = before.model_copy(update={"count": before.count + 1})
+        else:
+            since_us = at_us if request.since_us is None else request.since_us
+            until_us = at_us + request.expires_us - since_us
+            counts[policy] = TakenBack(count=1, until_us=until_us)
+    return asking.model_copy(update={"taken_back": counts})
+
+
+def _waits_now(
+    asking: Asking, waiting: Mapping[str, WaitingRequest], at_us: int, settled_us: int, facts: Facts
 ) -> Changes:
-    """The deadline after what waits has changed: it stands still while something waits that lets it."""
+    """What waits from now on, and the deadline by it."""
+    pauses = with_pauses(asking.pauses or Pauses(), asking.waiting, waiting, at_us, settled_us)
     identity = facts.get(IDENTITY)
+    known = {"waiting": dict(waiting), "pauses": None if pauses == Pauses() else pauses}
+    now: Changes = {ASKING: asking.model_copy(update=known)}
     if not isinstance(identity, Identity) or identity.deadline_us is None:
-        return {}
-    waited = [
-        each.expires_us if name in waiting else min(each.expires_us, settled_us)
-        for name, each in asking.waiting.items()
-        if each.pauses_deadline
-    ]
-    past = identity.model_copy(update={"paused_until_us": max(waited, default=0)})
-    pausing = [each.expires_us for each in _open(waiting, at_us).values() if each.pauses_deadline]
-    paused = {
-        "deadline_us": past.deadline_at(at_us),
-        "paused_since_us": at_us if pausing else None,
-        "paused_until_us": max(pausing, default=None),
-    }
-    return {IDENTITY: identity.model_copy(update=paused)}
+        return now
+    return {**now, IDENTITY: put_off(identity, pauses, waiting, at_us)}
 
 
 def _open(waiting: Mapping[str, WaitingRequest], at_us: int) -> dict[str, WaitingRequest]:

@@ -64,7 +64,7 @@ from lictor_guard.log.approval_fold import (
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import CheckContext, Restored
 from lictor_guard.session.limits import with_usage
-from lictor_guard.session.tool_gate import reserving_checkers
+from lictor_guard.session.tool_gate import CALL_ID_USED, reserving_checkers
 from lictor_schema.sessions.session_log import (
     AnySessionEntry,
     ApprovalCancelled,
@@ -263,12 +263,10 @@ class Folder:
     def _reserved(self, entry: CallReserved, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
         name = call_name(entry.call_id)
-        permitted, approval = fold_used(entry, tally.last_us, facts), permitted_by(entry.permission)
+        permitted, by_people = fold_used(entry, tally.last_us, facts), permitted_by(entry)
         counted_before = seen(facts, name)
         if counted_before is not None:
-            marked = (
-                {} if approval is None else {name: with_changes(counted_before, approval=approval)}
-            )
+            marked = {name: with_changes(counted_before, **by_people)} if by_people else {}
             return {**permitted, **marked, TALLY: tally}
         calls = calls_before(tally, None)
         call, context = self.call(entry), self._context(entry, tally.last_us, calls=calls)
@@ -285,7 +283,9 @@ class Folder:
                     part.on_allowed(call, own, context) if part.reserves(call) else {}
                 ),
             )
-        mark = CallSeen(reserved=True, signature=call.signature, approval=approval)
+        mark = CallSeen(
+            reserved=True, signature=call.signature, agent_id=call.agent_id, **by_people
+        )
         after = with_changes(tally, running=tally.running + 1, ended=None)
         labels = self._guarded.labels.on_allowed(call, facts, tally.last_us)
         return {**learned.done(), **permitted, **labels, name: mark, TALLY: after}
@@ -304,11 +304,12 @@ class Folder:
         mark = seen(facts, name) or CallSeen()
         call = self.call(entry)
         refused = fold_refused(entry, tally.last_us, facts)
-        if mark.outcome is not None or mark.of_another(call.signature):
+        another = mark.of_another(call.signature, call.agent_id) or _is_used_up(mark, entry)
+        if mark.outcome is not None or another:
             # The id is that of a call which this denial is not about.
             return {**refused, TALLY: tally}
         tally = runs_no_more(tally, mark)
-        approval = None if entry.approval is None else entry.approval.request_id
+        approval = mark.approval if entry.approval is None else entry.approval.request_id
         return {
             **refused,
             TALLY: with_changes(tally, calls=tally.calls + 1, denied=tally.denied + 1),
@@ -413,6 +414,12 @@ class Folder:
     ) -> CheckContext:
         name = self._guarded.definition.metadata.name
         return CheckContext(at_us, entry.session_id, name, reserved, calls=calls)
+
+
+def _is_used_up(mark: CallSeen, entry: CallDenied) -> bool:
+    """Whether a call that people let be made goes on, and what was denied under its id was another."""
+    by_people = mark.reserved and mark.approval is not None
+    return by_people and any(each.policy_id == CALL_ID_USED for each in entry.denials)
 
 
 def _ordered(entry: SessionHalted | SessionResumed, _: int, facts: Facts) -> Changes:

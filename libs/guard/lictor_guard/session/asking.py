@@ -22,6 +22,8 @@ from lictor_guard.facts.part_memory import plain
 from lictor_guard.facts.session_facts import IDENTITY, CallSeen, Identity
 from lictor_guard.log.approval_fold import call_signature, micros
 from lictor_guard.plugins.tool_call import Call
+from lictor_guard.session.asking_limits import too_many
+from lictor_guard.session.call_files import are_as_shown
 from lictor_guard.session.call_requests import (
     MAX_ASKS,
     PolicyAsk,
@@ -30,7 +32,8 @@ from lictor_guard.session.call_requests import (
     request_hash,
     same_people,
 )
-from lictor_guard.text.wording import beyond_agent, counted
+from lictor_guard.session.tool_gate import id_used
+from lictor_guard.text.wording import beyond_agent
 from lictor_schema.approvals.call_approval import (
     CallApprovalRequest,
     CallPermission,
@@ -51,7 +54,6 @@ EDITED = "lictor.approval.edited"
 EXPIRED = "lictor.approval.expired"
 UNREADABLE = "lictor.approval.unreadable"
 UNASKABLE = "lictor.approval.unaskable"
-TOO_MANY_WAITING = "lictor.approval.too-many-waiting"
 _MAX_TOLD = 4000
 
 
@@ -204,10 +206,13 @@ def denied_again(asked: AskedQuestion, request_id: str) -> Unsettled | Refuse | 
 
 
 def _made_before(asked: AskedQuestion) -> AskVerdict | None:
-    """The answer for a call that was allowed under its id already, if the answer was lost: it is used once by it."""
+    """The answer for a call that was allowed under its id already: the same if it was lost, and else none that
+    lets a second one be made under it, which nobody would count."""
     mark = asked.mark
-    if mark is None or mark.approval is None or not mark.reserved or mark.outcome is not None:
+    if mark is None or not mark.reserved or mark.outcome is not None:
         return None
+    if mark.approval is None:
+        return Refuse(id_used(asked.call, "it was allowed before anybody had to be asked about it"))
     if mark.approval not in asked.known:
         return Unsettled(mark.approval)
     request = asked.request(mark.approval)
@@ -218,7 +223,10 @@ def _made_before(asked: AskedQuestion) -> AskVerdict | None:
         or request.used_resources != resources_hash(asked.call.resources)
         or not {each.ask.policy_id for each in asked.asks} <= set(request.policies)
     ):
-        return None
+        return Refuse(id_used(asked.call, "another call was allowed under it"))
+    if asked.now_us >= (mark.again_until_us or 0):
+        why = "it was allowed a while ago, and nobody has said whether that call was made"
+        return Refuse(id_used(asked.call, why))
     return Permit(_told(mark.approval, request, "approved"), None)
 
 
@@ -275,10 +283,16 @@ def _approved(
     covers = same_people if edited else _same_ask
     if not all(any(covers(each.ask, one) for one in found.asks) for each in asked.asks):
         return _new(asked, request_id)
+    if edited and not are_as_shown(asked.call, found):
+        return _new(asked, request_id)
     # What people may let pass for more than once is up to every policy that asked.
     reusable = read.reusable and not edited and all("session" in e.remember for e in found.asks)
     permission = CallPermission(
-        request=found, signed=read.signed, reusable=reusable, settled_at=read.settled_at
+        request=found,
+        signed=read.signed,
+        reusable=reusable,
+        settled_at=read.settled_at,
+        until=read.until,
     )
     told = _told(request_id, request, "approved", read)
     return Permit(told.model_copy(update={"expires_at": read.until}), permission)
@@ -292,22 +306,9 @@ def _new(asked: AskedQuestion, replaced: str | None) -> Ask | Refuse:
     """A new request, in place of the one that stood for the call."""
     found = asked.facts.get(ASKING)
     asking = found if isinstance(found, Asking) else Asking()
-    waiting = [
-        each
-        for name, each in asking.waiting.items()
-        if name != replaced and each.expires_us > asked.now_us
-    ]
-    for each in asked.asks:
-        policy = each.ask.policy_id
-        if sum(policy in one.policies for one in waiting) >= each.max_waiting:
-            return Refuse(
-                _denial(
-                    TOO_MANY_WAITING,
-                    f"{counted(each.max_waiting, 'call')} that policy '{policy}' asks people about"
-                    " wait already",
-                    "go on with a call that waits as soon as somebody has decided, or cancel one",
-                )
-            )
+    against = too_many(asking, asked.asks, replaced, asked.now_us)
+    if against is not None:
+        return Refuse(_denial(*against))
     if len(asked.asks) > MAX_ASKS:
         why = f"{len(asked.asks)} policies ask people about this call, {MAX_ASKS} at most may"
         return Refuse(_denial(UNASKABLE, why, beyond_agent("let fewer policies ask")))

@@ -250,7 +250,8 @@ class SessionJudge:
             told = done(request, "This call was reported before.")
             return None, ToolResultAnswer(**told, duplicate=True, look_at=watched)
         mark = seen(facts, call_name(request.call_id))
-        allowed_by = None if mark is None or mark.outcome is not None else mark.approval
+        # Also of one that was allowed, and denied when it was asked about again: it was made all the same.
+        allowed_by = mark.approval if mark is not None and mark.reserved else None
         entry = self._finished(request, self._stamp.on(request, facts, now_us), allowed_by)
         return entry, ToolResultAnswer(**done(request, "The result is recorded."), look_at=watched)
 

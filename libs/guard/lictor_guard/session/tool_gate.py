@@ -100,9 +100,14 @@ def misused(
     against = against_other_task(identity, task_id)
     used = None if mark is None or mark.entry_id is not None else _used_by(call, mark)
     if used is not None:
-        reason = f"Call id '{plain(call.call_id)}' was used: {used}."
-        against += (_denial(CALL_ID_USED, reason, "Ask with a new call id for each call."),)
+        against += (id_used(call, used),)
     return ToolJudgement(against, False) if against else None
+
+
+def id_used(call: Call, how: str) -> Denial:
+    """The reason to deny a call under an id that belongs to another."""
+    reason = f"Call id '{plain(call.call_id)}' was used: {how}."
+    return _denial(CALL_ID_USED, reason, "Ask with a new call id for each call.")
 
 
 def denied_before(call: Call) -> Denial:
@@ -136,7 +141,8 @@ def joined(texts: Iterable[str]) -> str:
 def _used_by(call: Call, mark: CallSeen) -> str | None:
     if mark.outcome is not None:
         return f"that call has ended ({mark.outcome})"
-    return "another call was allowed under it" if mark.of_another(call.signature) else None
+    another = mark.of_another(call.signature, call.agent_id)
+    return "another call was allowed under it" if another else None
 
 
 def _against_tool(guarded: Guarded, call: Call) -> Iterator[Denial]:

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,6 +127,9 @@ TIGHTER: Mapping[str, Callable[[Document], object]] = {
         budgets={"calls": 99, "cost_usd": "2.49", "input_tokens": 5}
     ),
     "records required": lambda d: d.update(gate_records="required"),
+    "people asked, by the clock": lambda d: d["policies"].append(
+        {**ASKS, "pauses_deadline": False}
+    ),
     "a completion check": lambda d: d.update(
         completion={"checker": {"kind": "files", "files": ["x"]}}
     ),
@@ -135,6 +139,7 @@ TIGHTER: Mapping[str, Callable[[Document], object]] = {
     ),
 }
 
+ASKS: Document = {"kind": "require-approval", "name": "ask", "tools": ["deploy", "run"]}
 NOT_PROVED: Mapping[str, tuple[Callable[[Document], object], str]] = {
     "another name": (lambda d: d["metadata"].update(name="other"), "it is called 'other'"),
     "a higher limit": (lambda d: policy(d, "pace").update(limit=4), "its limit is higher"),
@@ -220,6 +225,14 @@ NOT_PROVED: Mapping[str, tuple[Callable[[Document], object], str]] = {
         ),
         "would not be heard",
     ),
+    "people asked": (
+        lambda d: d["policies"].append(ASKS),
+        "policy ask asks people about more calls, and the deadline may stand still meanwhile",
+    ),
+    "people asked, where only the host may give a deadline": (
+        lambda d: (d["policies"].append(ASKS), d.pop("deadline_s")),
+        "the deadline may stand still",
+    ),
     "other mounts": (lambda d: d.update(workspace={"mounts": ["/w"]}), "workspace is another"),
     "other feedback": (
         lambda d: d.update(
@@ -239,6 +252,35 @@ def test_a_tightening_is_proved(name: str) -> None:
 def test_what_may_allow_more_is_not_proved_and_says_why(name: str) -> None:
     change, why = NOT_PROVED[name]
     assert why in "; ".join(why_not_tighter(compiled(FULL), changed(change)))
+
+
+def test_a_policy_that_asks_about_more_tools_may_stop_the_clock_more_often() -> None:
+    section = changed(lambda d: d["sections"][0]["policies"].append({**ASKS, "tools": ["run"]}))
+    everywhere = changed(lambda d: d["policies"].append({**ASKS, "tools": ["run"]}))
+    assert "stand still" in "; ".join(why_not_tighter(section, everywhere))
+    assert why_not_tighter(section, section) == ()
+    assert why_not_tighter(everywhere, everywhere) == ()
+
+
+def test_a_plugin_may_ask_too() -> None:
+    plugin = {"kind": "plugin", "plugin": "odd", "name": "odd"}
+    old = compiled(FULL)
+    new = AgentDefinition.from_json(json.dumps({**FULL, "policies": [*FULL["policies"], plugin]}))
+    added = replace(old, definition=new)
+    assert "stand still" in "; ".join(why_not_tighter(old, added))
+
+
+def test_a_policy_that_lets_the_deadline_run_may_let_the_agent_stop_unchecked() -> None:
+    def checked(document: Document) -> None:
+        document.update(completion={"checker": {"kind": "files", "files": ["x"]}})
+        document["policies"].append(ASKS)
+
+    def asked_by_two(document: Document) -> None:
+        checked(document)
+        document["policies"].append({**ASKS, "name": "too", "pauses_deadline": False})
+
+    reasons = why_not_tighter(changed(checked), changed(asked_by_two))
+    assert "past it, the agent may stop unchecked" in "; ".join(reasons)
 
 
 def test_with_a_completion_check_a_smaller_budget_lets_the_agent_stop_sooner() -> None:
@@ -324,7 +366,8 @@ patterns = st.lists(st.sampled_from(("a+", "b+", "aaa", "[ab]*", "")), max_size=
 @st.composite
 def changes(draw: st.DrawFn) -> Callable[[Document], None]:
     """One change to a definition, that tightens, loosens, or neither."""
-    kind = draw(st.integers(0, 11))
+    kind = draw(st.integers(0, 12))
+    pauses = draw(st.booleans())
     tools, number = draw(some), draw(st.integers(1, 4))
     allow, deny = draw(patterns), draw(patterns)
     day = draw(st.sampled_from(("mon", "tue", "fri")))
@@ -362,6 +405,8 @@ def changes(draw: st.DrawFn) -> Callable[[Document], None]:
                 )
             case 10:
                 d["tools"] = [each for each in d["tools"] if each["name"] not in tools]
+            case 11:
+                d["policies"].append({**ASKS, "tools": tools, "pauses_deadline": pauses})
             case _:
                 d.update(deadline_s=number * 60, budgets={"calls": number * 3})
 
@@ -487,6 +532,21 @@ def test_whatever_is_called_a_tightening_allows_no_call_that_the_old_one_denies(
                 tool, late = open_calls.pop()
                 author.result(tool, late, "ok", params={"command": command})
         spread()
+    # And by a log that only the new one can have written.
+    _calls_past_the_deadline(old, new, [given_ for what, given_, _ in story if what == "call"])
+
+
+def _calls_past_the_deadline(old: Guarded, new: Guarded, tools: list[str]) -> None:
+    """Where nobody stops the clock of the old one's sessions, nobody does of the new one's, whatever was asked."""
+    deadline_s = old.definition.deadline_s
+    pausing = any(getattr(each, "pauses_deadline", False) for each in old.definition.policies)
+    if deadline_s is None or pausing:
+        return
+    session = Rehearsal(new)
+    for tool in tools:
+        session.check(tool, params={"command": "a"})
+    session.passing(deadline_s)
+    assert {session.check(tool).decision for tool in TOOLS} == {"deny"}
 
 
 def _verdict(session: Told, tool: str, call_id: str, params: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ been faster. Entries are folded twice, state is set back, and time goes by. What
 expired request goes on standing where they decide: only the session keeps it from counting.
 """
 
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ from lictor_guard.facts.session_facts import IDENTITY, Identity
 from lictor_guard.log.approval_fold import asked_signature, call_signature, micros
 from lictor_guard.session.asking import Known, ReadApproval, Unsettled
 from lictor_schema.approvals.call_approval import CallApprovalRequest
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.session_log import (
     ApprovalCancelled,
     CallAsked,
@@ -70,6 +73,7 @@ class World:
     parked: list[Parked] = field(default_factory=list[Parked])
     made: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The calls that were allowed, by the request they were allowed by."""
+    used_us: dict[str, int] = field(default_factory=dict[str, int])
 
     def request(self, which: int) -> CallApprovalRequest | None:
         """The newest, or an older one."""
@@ -122,10 +126,13 @@ class World:
         request_id = answer.approval.request_id
         calls = self.made[request_id]
         if question.call_id in calls:
-            # The answer was lost: it is the same call, and it was allowed when it counted.
+            # The answer was lost: it is the same call, it was allowed when it counted, and that was just now.
+            assert self.play.now_us < self.used_us[question.call_id] + 60 * SECOND_US
+            assert self.play.now_us < self.said[request_id].until_us
             assert request_id not in self.cancelled
             return
         calls.add(question.call_id)
+        self.used_us[question.call_id] = self.play.now_us
         said = self.said[request_id]
         request = next(each for each in self.play.requests if each.request_id == request_id)
         assert request_id not in self.cancelled
@@ -143,48 +150,77 @@ class World:
         assert len(waiting) == len(set(waiting))
         assert len(waiting) <= POLICY["max_waiting"]
         assert asking.asked == len(requests)
+        assert len(self.taken_back()) <= 2 * 4 * POLICY["max_waiting"]
         identity = whole[IDENTITY]
         assert isinstance(identity, Identity)
         assert identity.deadline_at(self.play.now_us) == self.naive_deadline(identity)
 
+    def taken_back(self) -> set[str]:
+        """The requests that were cancelled within the time that people have for one."""
+        since = self.play.now_us - POLICY["decide_within_s"] * SECOND_US
+        return {
+            entry.approval_request
+            for _, entry in self.play.log
+            if isinstance(entry, ApprovalCancelled) and entry.at_us > since
+        }
+
     def naive_deadline(self, identity: Identity) -> int:
-        """The deadline, later by every second in which some request waited, as far as the log says."""
+        """The deadline, later by every second in which some request waited, as far as the log says, and in all by
+        no more than the longest time that people had for one."""
         waits: dict[str, tuple[int, int]] = {}
-        begun = identity.began_us
+        settled: set[str] = set()
         standing: dict[str, str] = {}
-        last_us = 0
+        last_us = longest_us = 0
+
+        def settle(name: str | None, at: str | None = None) -> None:
+            if name is not None and name in waits and name not in settled:
+                settled.add(name)
+                since, until = waits[name]
+                ended = last_us if at is None else micros(at)
+                waits[name] = since, min(until, ended, last_us)
+
         for _, entry in self.play.log:
             last_us = max(last_us, entry.at_us)
-            gone: list[str | None] = []
             match entry:
                 case CallAsked() if entry.request.request_id not in waits:
                     request = entry.request
+                    # Of what nobody decided in time, nobody is told later that they did.
+                    settled |= {name for name, (_, until) in waits.items() if until <= last_us}
                     signature = asked_signature(request)
-                    gone.append(standing.get(signature))
+                    settle(standing.get(signature))
                     standing[signature] = request.request_id
                     waits[request.request_id] = (last_us, micros(request.expires_at))
+                    longest_us = max(longest_us, micros(request.expires_at) - last_us)
                 case CallReserved() if entry.permission is not None:
-                    gone.append(entry.permission.request.request_id)
+                    settle(entry.permission.request.request_id, entry.permission.settled_at)
                 case CallDenied() if entry.approval is not None:
-                    gone.append(entry.approval.request_id)
-                    if entry.approval.params is not None:
-                        edited = call_signature("pay", entry.approval.params)
-                        gone.append(standing.get(edited))
-                        standing[edited] = entry.approval.request_id
+                    told = entry.approval
+                    if told.params is not None and told.request_id not in self.edited_by(entry):
+                        edited = call_signature("pay", told.params)
+                        settle(standing.get(edited), told.settled_at)
+                        standing[edited] = told.request_id
+                    settle(told.request_id, told.settled_at)
                 case ApprovalCancelled():
-                    gone.append(entry.approval_request)
+                    settle(entry.approval_request)
                 case _:
                     pass
-            for name in gone:
-                if name is not None and name in waits:
-                    since, until = waits[name]
-                    waits[name] = since, min(until, last_us)
         waited, reached = 0, 0
         for since, until in sorted(waits.values()):
             start, end = max(since, reached), min(until, self.play.now_us)
             waited += max(0, end - start)
             reached = max(reached, end)
-        return begun + DEADLINE_S * SECOND_US + waited
+        return identity.began_us + DEADLINE_S * SECOND_US + min(waited, longest_us)
+
+    def edited_by(self, entry: CallDenied) -> set[str]:
+        """The requests that an entry before this one, or this one when it came first, says were edited."""
+        before = itertools.takewhile(
+            lambda each: each is not entry, (one for _, one in self.play.log)
+        )
+        return {
+            each.approval.request_id
+            for each in before
+            if isinstance(each, CallDenied) and each.approval is not None and each.approval.params
+        }
 
 
 def _happens(world: World, what: str, amount: int, call_id: str, which: int) -> None:
@@ -222,11 +258,13 @@ def _happens(world: World, what: str, amount: int, call_id: str, which: int) -> 
             if params == request.params:
                 return
             reusable = what.endswith("session")
-            play.approve(request, seconds=60, params=params, reusable=reusable)
+            settled = utc_millis(from_micros(play.now_us))
+            play.approve(request, seconds=60, params=params, reusable=reusable, settled_at=settled)
             until_us = micros(play.said[request.request_id].until or "")
             world.said[request.request_id] = Said(params, reusable, until_us)
         case "reject" | "reject for now":
-            play.reject(request, may_ask_again=what.endswith("now"))
+            settled = utc_millis(from_micros(play.now_us)) if which else None
+            play.reject(request, may_ask_again=what.endswith("now"), settled_at=settled)
             world.rejected.add(request.request_id)
         case _:
             raise AssertionError(what)
@@ -291,6 +329,8 @@ def test_an_approval_is_used_once_by_the_very_call_and_never_after_its_time(scri
     for _, entry in play.log:
         if isinstance(entry, CallReserved) and entry.permission is not None:
             used[entry.permission.request.request_id].add(entry.call_id)
+    reserved = {e.entry_id: e.call_id for _, e in play.log if isinstance(e, CallReserved)}
+    assert len(reserved) == len(set(reserved.values()))
     assert {name: calls for name, calls in used.items() if calls} == {
         name: calls for name, calls in world.made.items() if calls
     }

@@ -9,6 +9,7 @@ from lictor_guard.session.asking import ReadApproval
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.session_log import CallAsked, CallDenied, CallReserved
+from lictor_schema.sessions.session_questions import Resource
 
 UNLESS = {**MONEY, "unless": [{"param": "amount", "allow": ["[0-9]{1,2}"]}]}
 WRITES = {"kind": "require-approval", "name": "writes", "tools": ["write"]}
@@ -23,6 +24,43 @@ def test_people_are_asked_once_about_a_call_however_often_it_comes() -> None:
     assert first.retry_after_ms
     assert play.kinds == ["session_begun", "call_asked"]
     assert play.tally.calls == 0
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        file("another"),
+        file("as shown").model_copy(update={"param": "from", "given": "./a.txt", "digest": None}),
+        file("as shown").model_copy(update={"key": "b.txt"}),
+        file("as shown").model_copy(update={"state": "missing", "digest": None}),
+    ],
+)
+def test_an_edit_is_about_the_files_that_the_person_saw(now: Resource) -> None:
+    play = AskedPlay(WRITES)
+    mine, theirs = {"path": "a.txt", "mode": "prod"}, {"path": "a.txt", "mode": "staging"}
+    play.check("write", params=mine, resources=(file("as shown"),))
+    play.approve(params=theirs)
+    play.check("write", params=mine, resources=(file("as shown"),))
+    assert play.check("write", params=theirs, resources=(now,)).decision != "allow"
+    assert play.requests[-1].resources == (now,)
+
+
+def test_an_edit_that_leaves_a_file_named_needs_somebody_to_have_looked_at_it_again() -> None:
+    play = AskedPlay(WRITES)
+    mine, theirs = {"path": "a.txt", "mode": "prod"}, {"path": "a.txt", "mode": "staging"}
+    play.check("write", params=mine, resources=(file("as shown"),))
+    play.approve(params=theirs)
+    play.check("write", params=mine, resources=(file("as shown"),))
+    assert play.check("write", params=theirs).decision != "allow"
+
+
+def test_an_edit_may_name_files_that_nobody_was_shown() -> None:
+    play = AskedPlay(WRITES)
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    play.approve(params={"path": "b.txt"})
+    play.check("write", params={"path": "a.txt"}, resources=(file("one"),))
+    other = file("other", "b.txt")
+    assert play.check("write", params={"path": "b.txt"}, resources=(other,)).decision == "allow"
 
 
 def test_a_call_that_keeps_the_rules_needs_nobody() -> None:
@@ -79,6 +117,25 @@ def test_a_result_names_the_request_that_let_the_call_be_made() -> None:
     assert getattr(play.log[-1][1], "approval_request", "") is None
 
 
+def test_so_does_that_of_a_call_which_was_denied_when_it_was_asked_about_again() -> None:
+    play = AskedPlay(deadline_s=30)
+    play.pay()
+    play.approve()
+    play.pay("c1")
+    play.passing(30)
+    assert play.pay("c1").policy_id == "lictor.deadline"
+    play.result("pay", "c1", params=LARGE)
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
+    # Reported again, it says nothing new; nor does one that was never allowed.
+    play.result("pay", "c1", params=LARGE)
+    play.pay("c2", params={"amount": 1})
+    play.reject()
+    denied = play.pay("c2", params={"amount": 1})
+    assert denied.decision == "deny"
+    play.result("pay", "c2", params={"amount": 1})
+    assert getattr(play.log[-1][1], "approval_request", "") is None
+
+
 def test_every_policy_is_judged_again_when_an_approval_is_used() -> None:
     rare = {"kind": "rate-limit", "name": "rare", "tools": ["look"], "limit": 1, "window_s": 600}
     needs = {"kind": "sequential-dependency", "name": "order", "requires": {"pay": ["look"]}}
@@ -132,7 +189,14 @@ def test_a_call_made_by_an_approval_is_not_made_again_under_its_id_over_another_
     play.check("write", "c1", params=params, resources=(file("old"),))
     play.approve()
     assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
-    assert play.check("write", "c1", params=params, resources=(file("new"),)).decision == "ask"
+    other = play.check("write", "c1", params=params, resources=(file("new"),))
+    assert other.policy_id == "lictor.call-id-used"
+    # The call that was allowed under it goes on.
+    assert play.check("write", "c1", params=params, resources=(file("old"),)).decision == "allow"
+    assert play.check("write", "c2", params=params, resources=(file("new"),)).decision == "ask"
+    play.result("write", "c1", params=params)
+    assert play.tally.running == 0
+    assert getattr(play.log[-1][1], "approval_request", None) == play.requests[0].request_id
 
 
 def test_another_agent_of_the_session_is_not_let_by_what_one_was_allowed() -> None:

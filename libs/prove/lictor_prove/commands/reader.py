@@ -46,6 +46,7 @@ from lictor_prove.commands.source_rules import (
 from lictor_prove.coverage.report import Stated
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, LayerParameter, TrustedFunction
+from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS
 
 _T = TypeVar("_T")
 
@@ -105,6 +106,13 @@ class _Reader:
             start = scan.skip()
             if start.text == "input":
                 inputs.append(self._input())
+                if len(inputs) > MAX_INPUTS:
+                    raise self._limit(
+                        start,
+                        "limits.parameters",
+                        f"the program has more than {MAX_INPUTS} inputs; values can be given to no more",
+                        "Read some of the values with a trusted function.",
+                    )
                 continue
             guarantee, named = self._guarantees.guarantee(lambda at=start: self._span(at))
             guarantees.append(guarantee)
@@ -123,6 +131,13 @@ class _Reader:
     def _input(self) -> Parameter:
         token = self._scan.token
         name = self._bindable(self._scan.name(), token)
+        if len(name) > MAX_INPUT_NAME:
+            raise self._limit(
+                token,
+                "limits.name",
+                f"the input {name[:40]}… has a name of {len(name)} characters; a name has at most {MAX_INPUT_NAME}",
+                "Give it a shorter name.",
+            )
         self._scan.expect(":")
         at = self._scan.token
         type_ = _INPUTS.get(at.text) if at.kind == "word" else None
@@ -131,6 +146,9 @@ class _Reader:
         self._scan.skip()
         self._terms.inputs[name] = type_
         return Parameter(name, type_)
+
+    def _limit(self, at: Token, code: str, message: str, remedy: str) -> Rejected:
+        return Rejected(Reason(code, message, remedy, *self._place(at.start)))
 
     # -- places ------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from lictor_prove.python.program.module_bindings import Module
 from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names, parameters
 from lictor_prove.python.syntax.subset import ProgramSource, parse
+from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS
 
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 
@@ -233,7 +234,15 @@ class ProgramReader(InterpreterHooks):
             return None
 
     def _inputs(self, main: ast.FunctionDef) -> tuple[Parameter, ...]:
-        found = tuple(map(self.input_of, parameters(main)))
+        arguments = parameters(main)
+        found = tuple(map(self.input_of, arguments))
+        if len(found) > MAX_INPUTS:
+            refuse(
+                "limits.parameters",
+                f"the target has {len(found)} parameters; values can be given to {MAX_INPUTS}",
+                "Read some of the values with a trusted function.",
+                arguments[MAX_INPUTS],
+            )
         if main.args.defaults or any(main.args.kw_defaults):
             refuse(
                 "input.default",
@@ -258,6 +267,14 @@ class ProgramReader(InterpreterHooks):
                 "input.type",
                 f"the parameter {argument.arg} must be annotated bool, int, float or str",
                 "Annotate it, or read the value with a trusted function.",
+                argument,
+            )
+        if len(argument.arg) > MAX_INPUT_NAME:
+            refuse(
+                "limits.name",
+                f"the parameter {argument.arg[:40]}… has a name of {len(argument.arg)} characters; a name has at most"
+                f" {MAX_INPUT_NAME}",
+                "Give it a shorter name.",
                 argument,
             )
         return Parameter(argument.arg, type_)

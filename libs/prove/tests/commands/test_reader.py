@@ -162,6 +162,8 @@ def test_what_is_outside_the_grammar_is_refused_with_its_place(
         (body("let\u00a0x = 1"), "source.hidden"),
         (body("for i in 0..100000000 { assert true }"), "limits.iterations"),
         (body("input a0: str", *DOUBLED), "limits.parts"),
+        (body(*(f"input a{n}: int" for n in range(101))), "limits.parameters"),
+        (body(f"input {'a' * 257}: int"), "limits.name"),
         (body("x = call names()", "for each n in x { stop }"), "loop.stop"),
         (body("x = call names()", *(f"for each n{i} in x {{" for i in range(14)), "}" * 14), "limits.loops"),
     ],

@@ -411,6 +411,18 @@ def test_many_alternatives_are_refused() -> None:
     assert code_of(f"x = None\n{lines}\nnote(x)", "a: int") == "limits.alternatives"
 
 
+def test_as_many_parameters_are_taken_as_values_can_be_given_to() -> None:
+    """What a result can't tell of, or nobody can ever submit, gets a reason and no verdict."""
+
+    def many(count: int) -> str:
+        return ", ".join(f"a{n}: int" for n in range(count))
+
+    assert len(read(program("pass", many(100))).inputs) == 100
+    assert code_of("pass", many(101)) == code_of("pass", many(1001)) == "limits.parameters"
+    assert len(read(program("pass", f"{'p' * 256}: int")).inputs) == 1
+    assert code_of("pass", f"{'p' * 257}: int") == "limits.name"
+
+
 def test_deep_calls_are_refused() -> None:
     helpers = (
         "".join(f"def f{n}():\n    f{n + 1}()\n" for n in range(40)) + "def f40():\n    pass\n"

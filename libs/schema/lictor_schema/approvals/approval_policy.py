@@ -79,13 +79,22 @@ class ValueCondition(Model):
         default=None, description="Whatever it is; what is proved holds for every value"
     )
     one_of: Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=_MAX_LISTED)] | None = (
-        Field(default=None, description="One of these, of the very same type")
+        Field(
+            default=None,
+            description="One of these. A text stands for a float (`1.5`), or an int beyond 2**53, where the value"
+            " is one; what stands for no value of its type leaves the condition unknown",
+        )
     )
     at_least: Bound | None = Field(default=None, description="A number not below this")
     at_most: Bound | None = Field(default=None, description="A number not above this")
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
+        if self.one_of is not None and None in self.one_of:
+            raise PydanticCustomError(
+                "value_null",
+                "one_of names null, and no value is ever null; quote it if it is a text",
+            )
         bounds = (self.one_of, self.at_least, self.at_most)
         if (self.any is None) == all(each is None for each in bounds):
             raise PydanticCustomError(

@@ -140,3 +140,8 @@ class CallPermission(Model):
         exclude_if=lambda value: value is None,
         description="Until when people were waited for, by the clock of the approval service",
     )
+    until: UtcMillis | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Until when it was good; null where an older version wrote this",
+    )

@@ -3,10 +3,12 @@
 `lictor_prove.written_values` writes them. A row becomes the dict of its columns, a row class its name.
 """
 
+import json
 from typing import Any
 
 from pydantic import JsonValue
 
+from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.errors import SchemaError
 
 
@@ -20,6 +22,17 @@ def plain(written: JsonValue) -> Any:
         return _plain(written)
     except (ValueError, TypeError, RecursionError) as error:
         raise UnreadableValue(f"a value of the run can't be read: {error}") from None
+
+
+def shown(written: JsonValue) -> str:
+    """The value as Python would write it; as it is stored where it can't be read, or where that would be too long."""
+    try:
+        # Python writes no int of more than some thousand digits, and a value may nest deeper than `repr` goes.
+        return repr(plain(written))
+    except (UnreadableValue, ValueError, RecursionError):
+        # As `repr` does, it leaves nothing as it is that could turn the text around or steer a terminal.
+        text = canonical_json(written).decode()
+        return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def _plain(written: JsonValue) -> Any:

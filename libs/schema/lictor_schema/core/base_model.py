@@ -10,6 +10,7 @@ from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     AliasGenerator,
     BaseModel,
     ConfigDict,
@@ -20,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer every JSON reader keeps exactly; integers beyond it are refused."""
@@ -130,7 +131,17 @@ class _Rfc3339:
 Timestamp = Annotated[datetime, _Rfc3339()]
 """An instant with an offset; RFC 3339 at the wire, cut to microseconds when read."""
 
-UtcMillis = Annotated[str, StringConstraints(pattern=_UTC_MILLIS)]
+
+def _that_is(text: str) -> str:
+    """The pattern lets the 30th of February pass, and whoever counted with it later would fail."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise PydanticCustomError("no_instant", "there is no such instant") from None
+    return text
+
+
+UtcMillis = Annotated[str, StringConstraints(pattern=_UTC_MILLIS), AfterValidator(_that_is)]
 """An instant as text, exactly `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
 
 
