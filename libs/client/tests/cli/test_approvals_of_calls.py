@@ -254,7 +254,7 @@ async def test_groups_stay_in_the_file_when_a_key_is_added(cli, tmp_path: Path) 
 async def test_the_watch_tells_who_wants_to_call_what(cli, broker: Client, url: str) -> None:
     request = await waiting_call(broker)
     told = await cli("approvals", "watch", "--since-start", "--count", "1", "--url", url)
-    assert "agent-7 wants to call pay; until" in told.stdout
+    assert "agent-7 of runtime python wants to call pay; until" in told.stdout
     assert request.request_id in told.stdout
 
 
