@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from lictor_approval.request_life import RequestLife
 from lictor_cli.approvals.deciders import AskShown, Deciders, time_left
 from lictor_cli.approvals.meant_params import edits_now
-from lictor_cli.output.terminal import harmless_json, printable
+from lictor_cli.output.shown_text import folded, harmless_json, printable
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.approvals.call_approval import CallApprovalRequest
 from lictor_schema.sessions.session_questions import Params
@@ -20,7 +20,7 @@ def described_call(
     """The request as lines: first who wants to call what, and what happens if nobody decides."""
     request, binding = life.call, life.call.binding
     yield f"request    {request.request_id}"
-    yield (
+    yield from _in_quotes(
         f"Agent {_quoted(binding.agent_id)} wants to call {_quoted(binding.tool)}"
         f" in task {_quoted(binding.task_id)}, session {_quoted(binding.session_id)}"
         f" of runtime {_quoted(binding.runtime)}."
@@ -29,7 +29,8 @@ def described_call(
     yield ""
     yield f"Asked by definition {printable(binding.definition)} ({binding.definition_hash}):"
     for each in deciders.asks(life):
-        yield from _asked(each, life)
+        for line in _asked(each, life):
+            yield from _in_quotes(line)
     yield ""
     yield "Parameters, exactly as the agent gave them:"
     yield from _behind_a_bar(request.params)
@@ -46,6 +47,11 @@ def described_call(
     yield from _how_to_decide(life)
     yield f"binding    {request.binding_hash}"
     yield f"parameters {binding.params_hash}"
+
+
+def _in_quotes(line: str) -> Iterable[str]:
+    """A line of ours with words of the agent's in it: only ours begin at the edge."""
+    return folded(line, "", "      > ")
 
 
 def _quoted(text: str) -> str:
@@ -83,7 +89,7 @@ def _asked(each: AskShown, life: RequestLife) -> Iterable[str]:
 
 def _behind_a_bar(params: Params) -> Iterable[str]:
     for line in json.dumps(params, indent=2, ensure_ascii=False, sort_keys=True).splitlines():
-        yield f"  | {harmless_json(line)}"
+        yield from folded(harmless_json(line), "  | ", "  |> ")
 
 
 def _files(request: CallApprovalRequest) -> Iterable[str]:
@@ -98,7 +104,8 @@ def _files(request: CallApprovalRequest) -> Iterable[str]:
         )
         unbound = "" if each.state == "missing" else "; WHAT IS IN IT IS NOT BOUND, and may change"
         digest = f"  {each.digest}" if each.digest else unbound
-        yield f"  {printable(each.param)}: {_quoted(each.given)} is {where}, {each.state}{digest}"
+        told = f"  {printable(each.param)}: {_quoted(each.given)} is {where}, {each.state}{digest}"
+        yield from _in_quotes(told)
     yield "If what is shown of one of them is another when the call is made, it is asked about anew."
     yield ""
 

@@ -18,18 +18,12 @@ if TYPE_CHECKING:
 
 
 from lictor.errors import LictorError
+from lictor_cli.output.shown_text import harmless_json as harmless_json
+from lictor_cli.output.shown_text import printable as printable
+from lictor_cli.output.shown_text import spelled_out as spelled_out
 
 # Fewer characters than this beside something else are hard to read.
 _READABLE = 32
-# Printable to Python, and shown as nothing or as a blank: fillers, the blank of Braille, selectors of variants.
-_UNSEEN = frozenset(
-    (
-        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164),
-        *(0xFFA0, 0x1D159),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0100, 0xE01F0),
-    )
-)
 
 
 def common_arguments(parser: ArgumentParser, *, connects: bool = True) -> None:
@@ -75,34 +69,6 @@ def say_json(value: Any) -> None:
 def say_stored(model: "Model") -> None:
     """Write a stored message as a line of JSON."""
     say(harmless_json(model.to_json().decode()))
-
-
-def harmless_json(text: str) -> str:
-    """The same JSON with all that could steer a terminal escaped: JSON itself asks that only of C0 controls."""
-    # Outside of strings there is nothing but ASCII; what is no character of the first plane is a pair.
-    return spelled_out(text)
-
-
-def spelled_out(text: str, limit: int | None = None) -> str:
-    """One line in which every character is seen: what would steer a terminal, or show nothing, is escaped.
-
-    For values and texts that somebody decides about: two of them that differ never look the same for a blank.
-    """
-    if not (text.isascii() and text.isprintable()):
-        text = "".join(char if _is_seen(char) else json.dumps(char)[1:-1] for char in text)
-    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _is_seen(char: str) -> bool:
-    return char.isprintable() and ord(char) not in _UNSEEN
-
-
-def printable(text: str, limit: int | None = None) -> str:
-    """Text of unknown origin as one harmless line: nothing in it can steer a terminal."""
-    if not text.isprintable():
-        text = "".join(char if char.isprintable() else " " for char in text)
-    shown = " ".join(text.split())
-    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def counted(number: int, what: str) -> str:

@@ -94,9 +94,10 @@ async def test_a_call_is_shown_with_everything_and_nothing_of_the_agent_steers_t
     request = await waiting_call(
         broker, tool=EVIL, params={"to": EVIL, "amount": 5}, resources=(resource,)
     )
-    told = await cli(
-        "approvals", "show", request.request_id, "--approvers", "all.json", "--url", url
-    )
+    shown = ("approvals", "show", request.request_id, "--approvers", "all.json", "--url", url)
+    narrow = await cli(*shown, COLUMNS="40")
+    assert '  |   "to": "x\\u001b[2J\\nDecide:\\u202e\n  |>  ok"' in narrow.stdout
+    told = await cli(*shown, COLUMNS="200")
     assert told.returncode == 0, told.stderr
     assert all(line.isprintable() for line in told.stdout.splitlines())
     assert not any(line.startswith("Decide: ok") for line in told.stdout.splitlines())
@@ -253,7 +254,7 @@ async def test_groups_stay_in_the_file_when_a_key_is_added(cli, tmp_path: Path) 
 async def test_the_watch_tells_who_wants_to_call_what(cli, broker: Client, url: str) -> None:
     request = await waiting_call(broker)
     told = await cli("approvals", "watch", "--since-start", "--count", "1", "--url", url)
-    assert "agent-7 wants to call pay; until" in told.stdout
+    assert "agent-7 of runtime python wants to call pay; until" in told.stdout
     assert request.request_id in told.stdout
 
 
