@@ -286,7 +286,7 @@ async def test_the_sdk_waits_for_no_decision_on_what_is_no_call(broker: Client) 
     with pytest.raises(LictorError, match="is about a program, not a tool call"):
         await call_decision_of(history, program.request_id, 10)
     for wait in (call_decision_of, result_of):
-        with pytest.raises(LictorError, match="is not the id of a request"):
+        with pytest.raises(LictorError, match="at least 1 character"):
             await wait(history, "", 10)
     with pytest.raises(NotInTime, match="request nope is not known here"):
         await call_decision_of(history, "nope", 0.3)
