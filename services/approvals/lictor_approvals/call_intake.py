@@ -200,8 +200,8 @@ def _of_session(life: RequestLife | None, entry: AnySessionEntry) -> RequestLife
 
 def _check_session(entry: AnySessionEntry, request: CallApprovalRequest) -> None:
     mine = request.binding
-    # Only its agent asks about a call and makes it. How a call ended, and that nobody wants to make it any more, anybody
-    # in the session may report: its log says so, and is the authority.
+    # Only its agent asks about a call and makes it. How a call ended, and that nobody wants to make it any more,
+    # anybody in the session may report: its log says so, and is the authority.
     is_agents = isinstance(entry, CallAsked | CallReserved)
     if (mine.runtime, mine.session_id, mine.task_id, mine.definition_hash) != (
         entry.runtime,
