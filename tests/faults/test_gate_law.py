@@ -64,24 +64,29 @@ TEXTS = (
 )
 
 
-def sample(schema: dict[str, Any], known: dict[str, Any], more: str | None = None) -> Any:
-    """The least that a JSON Schema asks for, and one field more."""
+def sample(
+    schema: dict[str, Any], known: dict[str, Any], more: str | None = None, pick: int = 0
+) -> Any:
+    """The least that a JSON Schema asks for, and one field more; of several values, the one that is picked."""
     if "$ref" in schema:
-        return sample(known[schema["$ref"].rpartition("/")[2]], known)
+        return sample(known[schema["$ref"].rpartition("/")[2]], known, pick=pick)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
-        return schema["enum"][0]
+        return schema["enum"][pick % len(schema["enum"])]
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
-            return sample(schema[choice][0], known)
+            return sample(schema[choice][0], known, pick=pick)
     match schema.get("type"):
         case "object":
             wanted = {*schema.get("required", ()), more}
             members: dict[str, Any] = schema.get("properties", {})
-            return {name: sample(of, known) for name, of in members.items() if name in wanted}
+            return {
+                name: sample(of, known, pick=pick) for name, of in members.items() if name in wanted
+            }
         case "array":
-            return [sample(schema["items"], known) for _ in range(schema.get("minItems", 0))]
+            least = schema.get("minItems", 0)
+            return [sample(schema["items"], known, pick=pick) for _ in range(least)]
         case "integer" | "number":
             return schema.get("minimum", 1)
         case "boolean":
@@ -96,10 +101,13 @@ def sample(schema: dict[str, Any], known: dict[str, Any], more: str | None = Non
 
 
 def question(request: type[Model]) -> dict[str, Any]:
-    """A question that can be read: what its model requires, and where that is not enough, one optional field."""
+    """A question that can be read: what its model requires, and where that is not enough, one optional field.
+
+    Where even that is not enough, other values of its enumerations: some need more fields than others.
+    """
     schema = request.model_json_schema(by_alias=True, mode="validation")
-    for more in (None, *schema["properties"]):
-        made = sample(schema, schema.get("$defs", {}), more)
+    for pick, more in itertools.product(range(3), (None, *schema["properties"])):
+        made = sample(schema, schema.get("$defs", {}), more, pick)
         try:
             request.from_json(json.dumps(made).encode())
         except ValidationError:

@@ -7,7 +7,8 @@ import ast
 import re
 from typing import Final
 
-from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS, InputParameter
+from lictor_schema.proofs.input_limits import MAX_INPUT_NAME, MAX_INPUTS
+from lictor_schema.proofs.inputs import InputParameter
 from lictor_schema.proofs.program import Language
 
 _TYPES: Final = ("bool", "int", "float", "str")

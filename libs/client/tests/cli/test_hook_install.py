@@ -233,7 +233,7 @@ async def test_a_definition_that_does_not_exist_is_refused_with_those_that_do(
     offline = await cli("hook", "install", "--definition", "codre")
     assert offline.returncode == 1
     assert (
-        "coder, lictor-default, refunder, releaser, researcher, scribe; start those who"
+        "coder, lictor-default, office, refunder, releaser, researcher, scribe; start those who"
         in offline.stderr
     )
     await apply_streams(url)

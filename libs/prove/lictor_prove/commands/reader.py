@@ -46,7 +46,7 @@ from lictor_prove.commands.source_rules import (
 from lictor_prove.coverage.report import Stated
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, LayerParameter, TrustedFunction
-from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS
+from lictor_schema.proofs.input_limits import MAX_INPUT_NAME, MAX_INPUTS
 
 _T = TypeVar("_T")
 

@@ -33,7 +33,7 @@ from lictor_prove.python.program.module_bindings import Module
 from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names, parameters
 from lictor_prove.python.syntax.subset import ProgramSource, parse
-from lictor_schema.proofs.inputs import MAX_INPUT_NAME, MAX_INPUTS
+from lictor_schema.proofs.input_limits import MAX_INPUT_NAME, MAX_INPUTS
 
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 

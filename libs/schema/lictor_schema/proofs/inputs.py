@@ -20,10 +20,8 @@ from pydantic_core import PydanticCustomError
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, Label, Model
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
 from lictor_schema.errors import SchemaError
+from lictor_schema.proofs.input_limits import MAX_INPUTS
 
-MAX_INPUTS: Final = 100
-MAX_INPUT_NAME: Final = 256
-"""As many characters as a `Label` has; front-ends refuse what takes more inputs, or longer names."""
 MAX_INPUT_BYTES: Final = 64 * 1024
 """Of all values of one submission, as canonical JSON: an approver should be able to look at them."""
 MAX_INT_BITS: Final = 8_192
