@@ -28,7 +28,7 @@ def url(broker: Client, standin: StandIn) -> str:  # noqa: ARG001 -- somebody mu
 
 @contextmanager
 def begun(url: str, **options: Any) -> Iterator[lictor.SyncGuard]:
-    with lictor.guard_sync("s", url=url, runtime="test", timeout_s=0.5, **options) as guard:
+    with lictor.guard_sync("s", url=url, runtime="test", **{"timeout_s": 2.0, **options}) as guard:
         yield guard
 
 
